@@ -107,7 +107,7 @@ func TestADraftsTextIsCutOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			pump := channels.NewPump(channels.Config{
 				Store: a, Channel: func(string) (channels.Channel, error) { return ch, nil }, Owner: func() []event.Address { return nil }, Elsewhere: func(string) event.Address { return event.CLI }, Zone: func() *time.Location { return time.UTC },
-				Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} }, Once: func(_ string, f func() error) {
+				Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} }, Away: func(string) bool { return false }, Once: func(_ string, f func() error) {
 					wg.Go(func() {
 						if err := f(); err != nil {
 							t.Errorf("%s: %v", name, err)

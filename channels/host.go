@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hob/daemon/netguard"
 	"hob/daemon/sys"
 )
 
@@ -59,6 +60,8 @@ type runningChannel struct {
 	stop     context.CancelFunc
 	ended    chan struct{}
 	reported atomic.Bool // the account was reported to admission; only receive sets it
+
+	away atomic.Pointer[netguard.Unreachable] // why the server could not be reached the last time; nil: it could, or was not tried. Only receive sets it
 
 	refused atomic.Bool // the last run ended with a lasting refusal: a received message then proves nothing, only the time recoveredAfter does
 }
@@ -188,7 +191,7 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 	rest, well := firstRest, h.Clock.Mono()
 	for ctx.Err() == nil {
 		start := h.Clock.Mono()
-		err := h.once(ctx, t, in)
+		err := h.again(ctx, t, in)
 		if ctx.Err() != nil {
 			break
 		}
@@ -199,6 +202,8 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 			rest, well = firstRest, h.Clock.Mono()
 		}
 		h.note(t, receiving, err)
+		away, _ := errors.AsType[*netguard.Unreachable](err)
+		known := t.away.Swap(away) != nil && away != nil
 		nap, refused := h.together(spread(min(rest, max(shortBackoff, (h.Clock.Mono()-well)/awayShare)))), false
 		if later, ok := errors.AsType[*RetryAfter](err); ok {
 			nap, refused = min(max(nap, later.After), longestNap), later.Lasts
@@ -206,7 +211,11 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 		if !t.refused.Swap(refused) && refused {
 			nap = confirmDelay
 		}
-		h.Log.Warn("channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
+		level := slog.LevelWarn
+		if known {
+			level = slog.LevelDebug // the log has it from the first time
+		}
+		h.Log.Log(ctx, level, "channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
 		sys.Sleep(ctx, nap)
 		rest = min(2*rest, longRest)
 	}
@@ -227,6 +236,19 @@ func (h *Host) together(nap time.Duration) time.Duration {
 // not all return at once.
 func spread(d time.Duration) time.Duration {
 	return d/2 + rand.N(d/2+1) // #nosec G404 -- nothing is gained by guessing it
+}
+
+// again runs a channel. If its server could not be reached the last time, only a connection to it is tried first: a run, with its requests and
+// its line in the log, costs a process at rest much more. Once the server answers, waiting messages are tried too.
+func (h *Host) again(ctx context.Context, t *runningChannel, in Inbox) error {
+	if away := t.away.Load(); away != nil {
+		if err := away.Again(ctx); err != nil {
+			return err
+		}
+		t.away.Store(nil)
+		h.Recovered(t.gauge.read().Name)
+	}
+	return h.once(ctx, t, in)
 }
 
 // once runs a channel a single time. The channel counts as recovered after a while without a failure. A panic

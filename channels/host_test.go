@@ -1,11 +1,14 @@
 package channels_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +17,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/daemon/event"
+	"hob/daemon/netguard"
 	"hob/daemon/sys"
 )
 
@@ -144,6 +148,51 @@ func TestHostTriesChannelsTogether(t *testing.T) {
 		defer mu.Unlock()
 		if tries < 7*6 || len(at) > 13 {
 			t.Errorf("%d tries in %d moments of three minutes", tries, len(at))
+		}
+	})
+}
+
+// A server that cannot be reached is only asked for a connection, and the log says it once. When it is back, the channel runs, and messages that
+// wait are tried.
+func TestHostWaitsForAServer(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		var lines bytes.Buffer
+		h.Log = slog.New(slog.NewTextHandler(&lines, nil))
+		recovered := make(chan string, 1)
+		h.Recovered = func(name string) { recovered <- name }
+		e := &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			if n == 1 {
+				_, err := netguard.Proxy{}.DialContext(ctx, "tcp", address)
+				return fmt.Errorf("connect: %w", err)
+			}
+			return listen(ctx, n, in)
+		}}
+		h.Replace(map[string]channels.Section{"a": {Channel: e}})
+		<-time.After(4 * time.Minute)
+		synctest.Wait()
+		if e.runs() != 1 || !h.Away("a") || strings.Count(lines.String(), "stopped receiving") != 1 || (*changes)[1].Receiving.State != channels.Down {
+			t.Errorf("%d runs, away %t, changes %+v, log:\n%s", e.runs(), h.Away("a"), *changes, &lines)
+		}
+		back, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = back.Close() }()
+		since := time.Now()
+		if name := <-recovered; name != "a" || h.Away("a") || time.Since(since) > 31*time.Second {
+			t.Errorf("%s after %s", name, time.Since(since))
+		}
+		synctest.Wait()
+		if e.runs() != 2 {
+			t.Errorf("%d runs", e.runs())
 		}
 	})
 }

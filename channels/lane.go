@@ -33,6 +33,9 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 		p.rest(row.To, awayNap)
 		return nil
 	}
+	if p.restAway(row) {
+		return nil
+	}
 	// The recipient's right is checked at the last moment before sending, because it may have been revoked
 	// since the row was queued.
 	if (rightsCheck{p}).stopped(ctx, row, whole) {

@@ -81,6 +81,7 @@ type Config struct {
 	Zone      func() *time.Location              // the owner's time zone, for times in texts
 	Report    func(channel string, err error)    // called with the result of each send; nil: it worked
 	Receives  func(channel string) time.Time     // since when receiving works; zero: it does not
+	Away      func(channel string) bool          // its server cannot be reached; Wake comes when it can
 	Once      func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. sys.Group.Once
 	Wake      <-chan struct{}                    // wake signal: the outbox has something new
 	Open      Opener                             // opens the files of messages
@@ -93,7 +94,8 @@ type Config struct {
 const (
 	lanes        = 8                // addresses worked on at the same time
 	batch        = 1024             // rows read at a time
-	awayNap      = 5 * time.Second  // before a channel that is away is tried again
+	awayNap      = 5 * time.Second  // before a channel that cannot be used is tried again
+	triesAway    = 5                // tries of a message whose channel's server cannot be reached, some 15 s
 	errorNap     = time.Second      // after a store error
 	allHeads     = 10_000           // more than there are lanes: all rows that a crash interrupted
 	maxRecovered = 5                // unconfirmed sends that are repeated after a restart
@@ -109,16 +111,22 @@ type Pump struct {
 	Config
 	mu          sync.Mutex // protects the fields below, and Ident
 	busy        map[event.Address]bool
-	resting     map[event.Address]time.Time // addresses not tried before this time; losing it in a restart does no harm
+	resting     map[event.Address]rest // addresses that are left alone; losing it in a restart does no harm
 	unconfirmed unconfirmed
 	recovered   int
 	counted     bool          // interrupted rows were counted
 	addressFree chan struct{} // wake signal: an address can be worked on again
 }
 
+// rest is why an address is left alone, and how long.
+type rest struct {
+	until time.Time
+	away  bool // ends earlier when its server can be reached
+}
+
 // NewPump makes a pump.
 func NewPump(c Config) *Pump {
-	return &Pump{Config: c, busy: map[event.Address]bool{}, resting: map[event.Address]time.Time{}, addressFree: make(chan struct{}, 1)}
+	return &Pump{Config: c, busy: map[event.Address]bool{}, resting: map[event.Address]rest{}, addressFree: make(chan struct{}, 1)}
 }
 
 // Run delivers until ctx ends, then waits a few seconds for running sends and returns nil. A store error ends
@@ -198,7 +206,8 @@ func (p *Pump) working() map[event.Address]bool {
 func (p *Pump) take(a event.Address) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy[a] || p.Clock.Wall().Before(p.resting[a]) {
+	r := p.resting[a]
+	if p.busy[a] || p.Clock.Wall().Before(r.until) && (!r.away || p.Away(a.Channel())) {
 		return false
 	}
 	delete(p.resting, a)
@@ -216,7 +225,23 @@ func (p *Pump) free(a event.Address) {
 func (p *Pump) rest(a event.Address, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.resting[a] = p.Clock.Wall().Add(d)
+	p.resting[a] = rest{until: p.Clock.Wall().Add(d)}
+}
+
+// restAway leaves the address of a row alone while the channel's server cannot be reached, at most for the longest backoff: a try would cost two
+// commits. It reports whether it did. The first tries are made in any case, because some channels send through another server than they receive from.
+func (p *Pump) restAway(row Row) bool {
+	if len(row.Todo) == 0 || row.Todo[0].Attempts < triesAway || row.Interrupted || !p.Away(row.To.Channel()) {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	until := p.Clock.Wall().Add(longBackoff)
+	if !row.NotAfter.IsZero() && row.NotAfter.Before(until) {
+		until = row.NotAfter
+	}
+	p.resting[row.To] = rest{until: until, away: true}
+	return true
 }
 
 // holdAddress applies RetryAfter to the whole address, not only to this row: other messages would come too soon as
@@ -232,12 +257,12 @@ func (p *Pump) rested(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	nap := sys.LongestSleep
-	for a, until := range p.resting {
-		if !until.After(now) {
+	for a, r := range p.resting {
+		if !r.until.After(now) {
 			delete(p.resting, a)
 			continue
 		}
-		nap = min(nap, until.Sub(now))
+		nap = min(nap, r.until.Sub(now))
 	}
 	return nap
 }

@@ -157,15 +157,16 @@ func (m plainCh) Send(_ context.Context, d channels.Delivery) (string, error) {
 
 // pumpHarness runs pumps, one after the other, on one outbox.
 type pumpHarness struct {
-	outbox *channelstest.Outbox
-	mouth  *mouth
-	owner  []event.Address
-	away   map[string]error
-	sent   []error
-	right  map[event.Address]channels.Right // of others than the owner
-	blank  map[event.Address]bool           // it cannot be told what they are
-	slow   time.Duration                    // between reading the outbox and handing the rows on
-	stale  int                              // how often the store was asked for what could not be
+	outbox      *channelstest.Outbox
+	mouth       *mouth
+	owner       []event.Address
+	away        map[string]error
+	unreachable map[string]bool // channels whose servers cannot be reached
+	sent        []error
+	right       map[event.Address]channels.Right // of others than the owner
+	blank       map[event.Address]bool           // it cannot be told what they are
+	slow        time.Duration                    // between reading the outbox and handing the rows on
+	stale       int                              // how often the store was asked for what could not be
 }
 
 // slowStore returns rows that may have changed since they were read.
@@ -209,7 +210,7 @@ func limited(f markup.Form, limit int) markup.Form {
 
 func newPumpHarness(script ...string) *pumpHarness {
 	r := &pumpHarness{
-		outbox: channelstest.NewOutbox(sys.RealClock().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
+		outbox: channelstest.NewOutbox(sys.RealClock().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{}, unreachable: map[string]bool{},
 		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me", "probed:me"},
 	}
 	return r
@@ -286,6 +287,7 @@ func (r *pumpHarness) process(ctx context.Context, t *testing.T) bool {
 		Right:    r.rightOf,
 		Report:   func(_ string, err error) { r.mouth.mu.Lock(); r.sent = append(r.sent, err); r.mouth.mu.Unlock() },
 		Receives: func(string) time.Time { return time.Time{} },
+		Away:     func(name string) bool { r.mouth.mu.Lock(); defer r.mouth.mu.Unlock(); return r.unreachable[name] },
 		Once: func(_ string, f func() error) {
 			wg.Go(func() { _ = f() }) // an error leaves the row for the next round
 		},

@@ -125,6 +125,30 @@ func TestPumpWaitsForAChannelThatIsAway(t *testing.T) {
 	})
 }
 
+// While a server cannot be reached, the commits of a try every quarter of a minute would be for nothing. The message goes out as soon as it can.
+func TestPumpWaitsForAServer(t *testing.T) {
+	story(t, slices.Repeat([]string{"plain"}, 20), func(t *testing.T, r *pumpHarness) {
+		r.unreachable["plain"] = true
+		r.say("plain:me", "patience")
+		r.say("plain:me", "and order")
+		var tries int
+		time.AfterFunc(10*time.Minute-time.Second, func() {
+			r.mouth.mu.Lock()
+			defer r.mouth.mu.Unlock()
+			tries = r.mouth.calls
+			r.mouth.script, r.unreachable["plain"] = nil, false
+			r.outbox.RetryNow("plain")
+		})
+		began := time.Now()
+		var at time.Duration
+		time.AfterFunc(10*time.Minute, func() { at = time.Since(began); want(t, "arrived at once", r.bodies(), "patience", "and order") })
+		r.live(t, time.Hour)
+		if tries < 5 || tries > 8 || at == 0 {
+			t.Errorf("%d tries in 10 minutes, want five and one or two later", tries)
+		}
+	})
+}
+
 func TestPumpExpires(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.mouth.stuck = "plain:other"

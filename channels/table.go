@@ -93,6 +93,15 @@ func (t *Table) Receives(name string) time.Time {
 	return time.Time{}
 }
 
+// Away reports whether the channel's server could not be reached the last time. The Host then goes on trying, and calls Recovered as soon as it
+// can.
+func (t *Table) Away(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.have[name]
+	return r != nil && r.away.Load() != nil
+}
+
 // Health returns the health of all channels, by name.
 func (t *Table) Health() []ChannelHealth {
 	t.mu.Lock()

@@ -29,12 +29,12 @@ type Snapshot struct {
 	Tools    Tools
 	Guard    Guard
 	Budget   Budget
-	Web      Web
-	Daemon   Daemon
-	Turn     Turn
-	Backup   Backup
-	Outbox   Outbox
-	Memory   Memory
+	API
+	Daemon Daemon
+	Turn   Turn
+	Backup Backup
+	Outbox Outbox
+	Memory Memory
 	Servers
 
 	Heartbeat Heartbeat  // not Enabled if the section is off
@@ -42,6 +42,9 @@ type Snapshot struct {
 
 	off map[string]bool
 }
+
+// NamedSecret is a secret, or a reference to one (see daemon/secret).
+type NamedSecret struct{ Name, Value string } // Name is what redacted texts show
 
 // Model is [model] or [models.NAME]. The backends check their own requirements.
 type Model struct {
@@ -62,9 +65,10 @@ type Model struct {
 
 // Price is [model.price]: the price of a million tokens in the budget's currency. All zero means unknown; then tokens are counted.
 type Price struct {
-	Input  float64 `toml:"input"`
-	Cached float64 `toml:"cached"` // for input from the provider's cache; 0: the same as Input
-	Output float64 `toml:"output"`
+	Input   float64 `toml:"input"`
+	Cached  float64 `toml:"cached"`            // for input from the provider's cache; 0: the same as Input
+	Written float64 `toml:"written,omitempty"` // for input that the provider puts into its cache; 0: the same as Input
+	Output  float64 `toml:"output"`
 }
 
 // Owner is [owner]: the person that hob works for.
@@ -144,8 +148,10 @@ type Outbox struct {
 
 // Servers are the sections about the servers that hob reaches besides its models and channels.
 type Servers struct {
+	MCP     MCP
 	Voice   Voice
 	Network Network
+	Secrets []NamedSecret // all of the file and the environment
 }
 
 // Network is [network]: how hob reaches the servers in the config.
@@ -189,11 +195,27 @@ type Heartbeat struct {
 	Deliver string        `toml:"deliver"` // "": the owner
 }
 
+// API is how others reach hob on this machine.
+type API struct {
+	Web      Web
+	Endpoint map[string]Endpoint // [endpoints.NAME]
+}
+
+// Endpoint is [endpoints.NAME]: how far a program with a token of its own is trusted.
+type Endpoint struct {
+	Trust          string `toml:"trust"`            // known owner
+	CallsPerMinute int    `toml:"calls_per_minute"` // by MCP
+}
+
+// DefaultEndpoint is a program without a section.
+func DefaultEndpoint() Endpoint { return Endpoint{Trust: "known", CallsPerMinute: 300} }
+
 // Default returns the configuration of an empty file.
 // The sections of plug-ins have no defaults here: their owners supply them.
 func Default() *Snapshot {
 	return &Snapshot{
 		Models:  map[string]Model{},
+		API:     API{Endpoint: map[string]Endpoint{}},
 		Tools:   Tools{Exec: defaultExec(), Web: ToolWeb{Search: "duckduckgo"}},
 		Guard:   Guard{Mode: "ask"},
 		Budget:  Budget{PerDay: 5, TokensPerDay: 2_000_000},

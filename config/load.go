@@ -13,7 +13,7 @@ import (
 
 // sections lists the names that are allowed at the top of the file.
 func sections() []string {
-	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "memory", "model", "models", "network", "outbox", "owner", toolHooks, "tools", "turn", "voice", "watches", "web"}
+	return []string{"backup", "budget", "channels", "daemon", "endpoints", "guard", "heartbeat", "hooks", "jobs", "mcp", "memory", "model", "models", "network", "outbox", "owner", toolHooks, "tools", "turn", "voice", "watches", "web"}
 }
 
 // Load reads the file at path and the HOB_SECTION__KEY variables of env (in the form of os.Environ). A missing file counts as empty.
@@ -39,7 +39,9 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 	}
 	// From here on a value of the environment looks like one of the file; its node only remembers the variable, for the messages.
 	l.problems = append(l.problems, override(root, env)...)
+	l.secrets(root, "")
 	l.core()
+	l.mcpSecrets()
 	l.models()
 	l.raw()
 	l.unknown()
@@ -76,6 +78,13 @@ func (l *loader) core() {
 	typed(l, l.root.child("network"), "network", &s.Network, nil)
 	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, checkHeartbeat) && s.Heartbeat.Enabled
 	l.memory()
+	for _, name := range l.group("endpoints").names() {
+		e := DefaultEndpoint()
+		if typed(l, l.group("endpoints").child(name), "endpoints."+name, &e, nil) {
+			s.Endpoint[name] = e
+		}
+	}
+	l.mcp()
 	// hooks comes after tools, which sets Tools as a whole and would otherwise discard the denial of hooks.
 	l.tools()
 	l.hooks()
@@ -183,7 +192,7 @@ func (l *loader) raw() {
 
 // channel reads kind and proxy. It rejects names that hob uses for its own addresses.
 func (d *decoder) channel(s Section) Channel {
-	if slices.Contains([]string{"api", "cli", "cron", "none", "owner"}, strings.ToLower(s.Name)) {
+	if slices.Contains([]string{"api", "cli", "cron", "endpoint", "none", "owner"}, strings.ToLower(s.Name)) {
 		d.add(s.node, s.node.key, s.path, fmt.Sprintf("a channel cannot be named %q: hob uses that name itself", s.Name),
 			`give it another name, and say what it is with kind = "…"`, true)
 	}
@@ -247,6 +256,22 @@ func (l *loader) unknown() {
 		}
 	}
 	l.problems = append(l.problems, d.problems...)
+}
+
+// secrets notes every secret of the file and the environment, so that it can be redacted before anything uses it.
+func (l *loader) secrets(n *node, path string) {
+	for _, name := range n.names() {
+		child, at := n.table[name], dotted(path, name)
+		if s, ok := child.leaf.(string); ok && s != "" && schema.Secret(name) {
+			if parts := strings.Split(at, "."); parts[0] == "channels" {
+				at = dotted(parts[0], parts[1])
+			} else if strings.HasPrefix(at, "tools.web.secrets.") {
+				at = path
+			}
+			l.snap.Secrets = append(l.snap.Secrets, NamedSecret{at, s})
+		}
+		l.secrets(child, at)
+	}
 }
 
 // exposedSecrets warns about secrets in a file that other users can read. A reference is no secret. It looks at every key with the name of a secret,

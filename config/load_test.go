@@ -100,6 +100,7 @@ func TestEverySectionIsRead(t *testing.T) {
 	want.Turn = config.Turn{MaxSteps: 7, MaxRunning: 90 * time.Minute}
 	want.Tools = config.Tools{Roots: []string{"~/Downloads:ro", "/srv/a:b:rw"}, Allow: []string{"read"}, Deny: []string{"write"}, Exec: config.Default().Tools.Exec, Web: config.Default().Tools.Web}
 	want.Channels, want.Jobs = got.Channels, got.Jobs
+	want.Secrets = []config.NamedSecret{{Name: "model.api_key", Value: "env:OPENROUTER_API_KEY"}, {Name: "channels.telegram", Value: "env:TELEGRAM_TOKEN"}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

@@ -229,6 +229,11 @@ func (v view) held(section []string, k schema.Key) any {
 	var in any
 	names := strings.Split(k.Name, ".")
 	switch section[0] {
+	case "mcp":
+		if k.Name == "servers" {
+			return nil // what the file says, without secrets: see typedBy
+		}
+		in = v.snap.MCP
 	case "models":
 		m, ok := v.snap.Models[section[1]]
 		if !ok {
@@ -252,11 +257,16 @@ func (v view) held(section []string, k schema.Key) any {
 	return schema.Plain(at)
 }
 
-// tableOf converts a struct to a TOML table.
+// tableOf converts a struct to a TOML table. A field with omitempty is left out when it is zero.
 func tableOf(v reflect.Value) any {
 	m := map[string]any{}
 	for name, field := range schema.Fields(v) {
 		m[name] = schema.Plain(field)
+	}
+	for i := range v.NumField() {
+		if name, optional := strings.CutSuffix(v.Type().Field(i).Tag.Get("toml"), ",omitempty"); optional && v.Field(i).IsZero() {
+			delete(m, name)
+		}
 	}
 	return m
 }
@@ -264,6 +274,11 @@ func tableOf(v reflect.Value) any {
 // typedBy returns the value of a node that a plug-in decodes. A text from the environment is converted to the key's type.
 func typedBy(k schema.Key, n *node) any {
 	s, ok := n.leaf.(string)
+	if k.Type == schema.Tables && k.Name == "servers" {
+		plain := n.plain()
+		hideMCP(plain)
+		return plain
+	}
 	if !ok || n.env == "" {
 		if at, ok := n.leaf.(time.Time); ok {
 			return at.Format(time.RFC3339Nano)

@@ -49,7 +49,7 @@ names = ["a"]
 func TestLook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	write(t, path, looked, 0o600)
-	env := []string{"HOB_MODEL__MODEL=m", "HOB_OWNER__ADDRESSES=a:b,c:d", "HOB_CHANNELS__DOOR__LOUD=true", "HOB_CHANNELS__DOOR__SIZE=7", "HOB_CHANNELS__DOOR__NAMES=x,y", "HOB_MODELS__LOCAL__PRICE__INPUT=2"}
+	env := []string{"HOB_MODEL__MODEL=m", "HOB_OWNER__ADDRESSES=a:b,c:d", "HOB_CHANNELS__DOOR__LOUD=true", "HOB_CHANNELS__DOOR__SIZE=7", "HOB_CHANNELS__DOOR__NAMES=x,y", "HOB_MODELS__LOCAL__PRICE__INPUT=2", "HOB_MODELS__LOCAL__PRICE__WRITTEN=2.5"}
 	tests := []struct {
 		key, text, origin string
 		value             any
@@ -61,6 +61,7 @@ func TestLook(t *testing.T) {
 		{"models.local.price.input", "2", "environment HOB_MODELS__LOCAL__PRICE__INPUT", 2.0},
 		{"model.price", "{ cached = 0.3, input = 3, output = 0 }", path + ":3", map[string]any{"input": 3.0, "cached": 0.3, "output": 0.0}},
 		{"model.price.input", "3", path + ":3", 3.0},
+		{"models.local.price", "{ cached = 0, input = 2, output = 0, written = 2.5 }", "environment HOB_MODELS__LOCAL__PRICE__INPUT", map[string]any{"input": 2.0, "cached": 0.0, "output": 0.0, "written": 2.5}},
 		{"model.base_url", "the backend's own", "default", nil},
 		{"owner.addresses", `["a:b", "c:d"]`, "environment HOB_OWNER__ADDRESSES", []string{"a:b", "c:d"}},
 		{"turn.max_steps", "50", "default, since its section is off because of a mistake", int64(50)},

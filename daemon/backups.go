@@ -9,8 +9,10 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 	"hob/daemon/store"
 	"hob/daemon/sys"
+	"hob/daemon/toolset"
 )
 
 // The types of backups that the command line uses.
@@ -18,7 +20,7 @@ type (
 	// BackupReport sums up the content of a database file.
 	BackupReport = store.BackupReport
 	// BackupFile is a copy in the folder of backups.
-	BackupFile = store.BackupFile
+	BackupFile = sqlite.BackupFile
 	// BackupLoss sums up what a restore would lose.
 	BackupLoss = store.BackupLoss
 	// RestoreNote says what is held after a restore.
@@ -52,7 +54,7 @@ func CheckDatabase(ctx context.Context, home string) (BackupReport, error) {
 
 // Backups lists the copies in the folder of a home, newest first. It opens none.
 func Backups(home string) ([]BackupFile, error) {
-	return store.ListBackups(store.BackupFolder(Options{Home: home}.state()))
+	return sqlite.ListBackups(sqlite.BackupFolder(Options{Home: home}.state()))
 }
 
 // Leftovers lists what an interrupted restore or backup has left in a home. It is not needed while no hob runs.
@@ -69,7 +71,7 @@ func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, 
 	return store.BackupLoses(ctx, Options{Home: home}.database(), files, r)
 }
 
-// RestoreBackup replaces the database of a home by a copy. The error is ErrRunning while a hob runs.
+// RestoreBackup replaces the database of a home by a copy, and removes the index that was made from it. The error is ErrRunning while a hob runs.
 func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) {
 	o := Options{Home: home}
 	if err := o.prepare(); err != nil {
@@ -81,7 +83,11 @@ func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) 
 		return RestoreNote{}, err
 	}
 	n, err := store.RestoreBackup(ctx, o.database(), from, files, sys.RealClock().Wall)
-	return n, store.BackupFault(from, err)
+	if err != nil {
+		return n, store.BackupFault(from, err)
+	}
+	// The index of the memory is of the database that was replaced.
+	return n, toolset.RemoveMemory(o.state())
 }
 
 func (o Options) database() string { return filepath.Join(o.state(), "hob.db") }
@@ -93,12 +99,12 @@ func (d *daemon) backupSchedule() (store.BackupSchedule, error) {
 		State: d.opt.state(), Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backups.Backup, Notice: d.store.Events.Notice,
 		Free: sys.DiskFree, Zone: d.zone.location, Clock: d.clock, Log: d.log,
 		// The schedule asks for the plan at each look, so a reload of the config needs no restart. The zero plan makes no copies.
-		Plan: func() store.BackupPlan {
+		Plan: func() sqlite.BackupPlan {
 			c := d.config().Backup
 			if c.Daily == 0 {
-				return store.BackupPlan{}
+				return sqlite.BackupPlan{}
 			}
-			return store.BackupPlan{Every: c.Every, Daily: c.Daily, Weekly: c.Weekly}
+			return sqlite.BackupPlan{Every: c.Every, Daily: c.Daily, Weekly: c.Weekly}
 		},
 	}, err
 }

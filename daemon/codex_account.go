@@ -29,8 +29,12 @@ type codexAccount struct {
 // newCodexAccount makes the account of codex; its tokens are kept in the state folder.
 // Its requests go through the proxy that the config names when they are sent.
 func newCodexAccount(o Options, n *network, clock sys.Clock, log *slog.Logger) *codex.Account {
-	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(o.state(), "secrets"), Home: o.Home, Redact: n.secrets, Log: log})
-	return codex.New(codex.Config{HTTP: &http.Client{Transport: n}, Vault: vault, Redact: n.secrets, Now: clock.Wall, Log: log})
+	return codex.New(codex.Config{HTTP: &http.Client{Transport: n}, Vault: newVault(o, n, log), Redact: n.secrets, Now: clock.Wall, Log: log})
+}
+
+// newVault makes the place for tokens: the keyring, or files in the state folder.
+func newVault(o Options, n *network, log *slog.Logger) *secret.Vault {
+	return secret.NewVault(secret.VaultConfig{Folder: filepath.Join(o.state(), "secrets"), Home: o.Home, Redact: n.secrets, Log: log})
 }
 
 // credentials gives the credentials of a request to codex.

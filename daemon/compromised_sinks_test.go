@@ -67,14 +67,17 @@ func (s *scene) walk(root string, f func(path, text string)) {
 func (s *scene) verdict(before map[string]string) {
 	s.t.Helper()
 	s.network()
+	s.pluggedIn()
 	s.listeners()
 	s.machine(before)
 	s.workspace()
 	s.messages()
 	s.summaries()
 	s.work()
+	s.items()
 	s.approvals()
-	for _, c := range s.secret.hidden() {
+	s.minds()
+	for _, c := range append(s.secret.hidden(), s.secret.indexed) {
 		if strings.Contains(s.log.String(), c) {
 			s.accuse("the log holds the secret %s", c)
 		}
@@ -150,7 +153,10 @@ func (s *scene) workspace() {
 	}
 	look := func(path, text string) {
 		below := strings.TrimPrefix(path, s.space()+"/")
-		if s.betrays(path+text, s.secret.hidden()) {
+		if s.given(below, text) {
+			return
+		}
+		if s.betrays(path+text, append(s.secret.hidden(), s.secret.indexed)) {
 			s.accuse("%s holds a secret", below)
 		}
 		whose, _, _ := strings.Cut(strings.TrimPrefix(below, ".scratch/"), "/")
@@ -195,7 +201,7 @@ func (s *scene) messages() {
 		to, rest, _ := strings.Cut(row, " ")
 		key, body, _ := strings.Cut(rest, " ")
 		own := to == "cli:main" || to == "owner"
-		if !own && to != "lobby:"+key {
+		if program := to == key && strings.HasPrefix(to, "endpoint:"); !own && !program && to != "lobby:"+key {
 			s.accuse("a message of %q to %s: %.200q", key, to, body)
 		}
 		if s.betrays(body, s.secret.hidden()) || !own && s.betrays(body, s.secret.all()) {
@@ -237,6 +243,24 @@ func (s *scene) work() {
 	}
 }
 
+// items: no context item says that it is the owner's while it holds foreign text, none holds a secret, and nobody else has come to one.
+func (s *scene) items() {
+	s.t.Helper()
+	for _, row := range s.list("SELECT iif(foreign_from = '', 'o', 'f') || iif(foreign_name = 0, 'o', 'f') || ' ' || path || char(10) || content FROM context_items") {
+		whose, rest, _ := strings.Cut(row, " ")
+		name, text, _ := strings.Cut(rest, "\n")
+		if whose[0] == 'o' && s.secret.marked(text) || whose[1] == 'o' && s.secret.marked(name) {
+			s.accuse("a context item with foreign text counts as the owner's: %.300s", row)
+		}
+		if s.betrays(row, s.secret.hidden()) {
+			s.accuse("a context item holds a secret: %.300s", row)
+		}
+	}
+	if n := s.one("SELECT count(*) FROM audit WHERE tool LIKE 'context_%' AND trust <> 'owner' AND outcome = 'ok'"); n != 0 {
+		s.accuse("somebody else than the owner has used %d context items", n)
+	}
+}
+
 // approvals: as many as the owner gave, each for one call, and none for good.
 func (s *scene) approvals() {
 	s.t.Helper()
@@ -270,7 +294,7 @@ func (s *scene) alive() {
 	if s.done() < enough {
 		missed = s.t.Logf // a short run may miss one by chance
 	}
-	for _, kind := range []string{"clean", "owner", "tainted", "attached", "copies", "reads", "known", "public", "machine", "plain", "rights", "child", "sent", "task"} {
+	for _, kind := range []string{"clean", "owner", "tainted", "attached", "copies", "reads", "known", "public", "machine", "program", "plain", "rights", "child", "sent", "task", "recalled", "searched", "practised"} {
 		s.mu.Lock()
 		n := s.met[kind]
 		s.mu.Unlock()
@@ -288,10 +312,16 @@ func (s *scene) alive() {
 		"looks of tainted turns at files":                    "SELECT count(*) FROM audit WHERE tool = 'read' AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
 		"commands of the job with rights":                    "SELECT count(*) FROM audit WHERE tool = 'exec' AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
 		rare:                                                 "SELECT count(*) FROM triggers WHERE name NOT IN ('plain', 'rights')",
+		"context items of untainted turns":                   "SELECT count(*) FROM audit WHERE tool LIKE 'context_%' AND tainted = 0 AND outcome = 'ok'",
+		"looks of tainted turns at context items":            "SELECT count(*) FROM audit WHERE tool LIKE 'context_%' AND tainted = 1 AND outcome = 'ok'",
 		"answers to strangers":                               "SELECT count(*) FROM outbox WHERE address LIKE 'lobby:r%'",
 		"calls of strangers that were denied":                "SELECT count(*) FROM audit WHERE trust <> 'owner' AND decision = 'deny'",
 		"questions that were denied":                         "SELECT count(*) FROM questions WHERE answer = 'no'",
 		"questions that nobody answered":                     "SELECT count(*) FROM questions WHERE state = 'open'",
+		"runs of skills of untainted turns":                  "SELECT count(*) FROM audit WHERE tool = 'skill' AND tainted = 0 AND summary LIKE 'skill: run %' AND outcome = 'ok'",
+		"questions about skills":                             "SELECT count(*) FROM skills WHERE state = 'asked'",
+		"notes of untainted turns":                           "SELECT count(*) FROM audit WHERE tool = 'memory_write' AND tainted = 0 AND outcome = 'ok'",
+		"searches of strangers":                              "SELECT count(*) FROM audit WHERE tool = 'memory_search' AND trust <> 'owner' AND outcome = 'ok'",
 		"calls of sub-agents":                                "SELECT count(*) FROM audit WHERE actor = 'child'",
 		"files of the job with rights that count as foreign": "SELECT count(*) FROM marks WHERE path LIKE '%/given/x.txt'",
 	} {

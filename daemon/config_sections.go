@@ -43,6 +43,17 @@ func ConfigSections() config.Owned {
 	return own
 }
 
+// SignIns returns the names of the model backends with an account that signs in.
+func SignIns() []string {
+	var names []string
+	for _, b := range all.All() {
+		if b.Account {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
 // checkChannel builds the channel of a section, as the daemon does, with a stand-in for its secrets.
 func checkChannel(snap *config.Snapshot, section config.Section) []config.Problem {
 	// The kind of a channel is the name of its section, unless the section names another.

@@ -16,7 +16,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/llm/catalog"
-	"hob/daemon/policy"
+	"hob/daemon/mcp"
 	"hob/daemon/secret"
 	"hob/daemon/skills"
 	"hob/daemon/store"
@@ -78,6 +78,7 @@ type toolParts struct {
 	notices  notices
 	tools    *toolset.Deps
 	skills   *skills.Service
+	mcp      *mcp.Service
 	written  filewatch.OwnWrites // what hob's own tools wrote
 	settings agentSettings
 	dispatch *agent.Dispatch
@@ -184,7 +185,8 @@ type agentSettings struct {
 	recipients channels.Recipients
 	live       *toolset.Active
 	workspace  string
-	skills     func() string // the list of skills in the prompt
+	files      *fsguard.Texts // the workspace files, which each turn looks at
+	skills     func() string  // the list of skills in the prompt
 	log        *slog.Logger
 }
 
@@ -198,7 +200,7 @@ func (s agentSettings) read(ctx context.Context) agent.Settings {
 	}
 	set := agent.Settings{
 		Zone: s.zone.name(), Owner: c.Owner.Name, OwnerAddresses: append([]event.Address{event.ToOwner, event.CLI}, s.recipients.Owner()...), KnownAddresses: s.recipients.Known(),
-		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Guard().Workspace(), Locked: func(path string) bool { return fsguard.Locked(s.live.Guard(), path) },
+		Mode: agent.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Guard().Workspace(), Locked: func(path string) bool { return fsguard.Locked(s.live.Guard(), path) },
 	}
 	set.Limits.Requests, set.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return set
@@ -216,7 +218,7 @@ func (s agentSettings) system(guest bool) []turn.Section {
 
 // prompt returns what the system text is made from.
 func (s agentSettings) prompt(guest bool) agent.Prompt {
-	p := promptOf(s.live.Guard(), s.workspace, s.config().Owner.Name, guest)
+	p := promptOf(s.live.Guard(), s.files.Text, s.workspace, s.config().Owner.Name, guest)
 	p.Skills = s.skills()
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"hob/channels"
 	"hob/channels/admin"
 	"hob/daemon/event"
+	"hob/daemon/mcp"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
@@ -57,10 +58,12 @@ func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels
 		return nil, err
 	}
 	group := sys.NewGroup(d.log, nil)
+	d.tools, d.mcp = &toolset.Deps{}, mcp.NewService(mcp.Deps{})
+	d.tools.Spawn = group
 	d.gaps = newGapNotices(d.store, d.recipients, d.clock, d.log)
 	health := admin.HealthReporter{Settle: settle(d.store.Notices, toldChannels), Health: d.recipients.Channels.Health, Elsewhere: d.recipients.Elsewhere, Once: group.Once, Log: d.log}
 	d.host = channels.NewHost(d.recipients.Channels, channels.HostConfig{
-		Inbox: keep(inboxStore{d.store.Inbox, d.artifacts}), Admission: d.admission(), Clock: c, Log: d.log, Go: group.Go,
+		Inbox: keep(inbox(d)), Admission: d.admission(), Clock: c, Log: d.log, Go: group.Go,
 		Changed: func(h channels.ChannelHealth) { // told at once, so that no change is told together with the next one
 			if err := health.Tell(context.WithoutCancel(ctx), h.Name); err != nil {
 				panic(err)

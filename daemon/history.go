@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 
+	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/netguard"
@@ -11,16 +13,12 @@ import (
 	"hob/daemon/toolset"
 )
 
-// history reads the conversations for the index of the memory.
-func history(turns store.Turns) toolset.HistorySource {
-	return func(ctx context.Context, after, turn int64) (toolset.HistoryBatch, error) {
-		b, err := turns.History(ctx, after, turn)
-		out := toolset.HistoryBatch{Next: b.Next, Last: b.Last}
-		for _, it := range b.Items {
-			out.Items = append(out.Items, toolset.HistoryItem(it))
-		}
-		return out, err
-	}
+// contextItems reads the context items for the index of the memory.
+func contextItems(items store.ContextItems) toolset.ContextSource {
+	return toolset.ContextSource{State: items.ContextState, Revisions: items.ContextRevisions, Item: func(ctx context.Context, revision int64) (toolset.ContextItem, bool, error) {
+		it, ok, err := items.ContextRevision(ctx, revision)
+		return toolset.ContextItem{Name: it.Name(), Foreign: it.Foreign, At: it.Updated, Text: it.Content}, ok, err
+	}}
 }
 
 // resultsShown is the default number of results of a search in the conversations, and bytesShown bounds their texts.
@@ -62,24 +60,12 @@ func searchHistory(ctx context.Context, d *daemon, in api.HistoryQuery) (api.His
 	return out, nil
 }
 
-// forgetSession removes what was said in a session from the index, the database and the files of its artifacts, and names the backups that may still hold it.
-func forgetSession(ctx context.Context, d *daemon, name string) (api.Forgotten, error) {
-	ids, err := d.store.Sessions.Family(ctx, name)
-	if err != nil {
-		return api.Forgotten{}, err
+// recall returns what finds what the owner told before for the words of his message. The config can turn it off.
+func recall(d *daemon) agent.Recall {
+	return func(ctx context.Context, words string) []turn.Memory {
+		if !d.config().Memory.Recall {
+			return nil
+		}
+		return d.tools.Remembers.Recall(ctx, words)
 	}
-	var f store.Forgotten
-	err = d.tools.Remembers.ForgetSessions(ctx, ids, func() error {
-		f, err = d.store.Sessions.Forget(ctx, name)
-		return err
-	})
-	if err != nil {
-		return api.Forgotten{}, err
-	}
-	out := api.Forgotten{OK: true, Items: f.Items, Files: len(f.Artifacts)}
-	if err := d.artifacts.Remove(f.Artifacts); err != nil {
-		return out, err
-	}
-	out.Backups, err = store.BackupsSince(d.opt.state(), f.Since)
-	return out, err
 }

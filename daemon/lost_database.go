@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"hob/daemon/event"
-	"hob/daemon/store"
+	"hob/daemon/sqlite"
 )
 
 // LostDatabase returns an error if a home that was used before has no database, or an empty one. It opens no database.
@@ -39,14 +39,14 @@ func (o Options) lost(what string) error {
 	if o.everReady() {
 		signs = append(signs, "its log")
 	}
-	copies, err := store.ListBackups(store.BackupFolder(o.state()))
+	copies, err := sqlite.ListBackups(sqlite.BackupFolder(o.state()))
 	if err != nil {
 		return err
 	}
 	// A restore and a migration leave the database as it was before them; both can be restored like a backup.
 	for _, kept := range []string{".before-restore", ".before-migration"} {
 		if info, err := os.Lstat(o.database() + kept); err == nil {
-			copies = append(copies, store.BackupFile{Path: o.database() + kept, Made: info.ModTime().UTC()})
+			copies = append(copies, sqlite.BackupFile{Path: o.database() + kept, Made: info.ModTime().UTC()})
 		}
 	}
 	if len(copies) > 0 {

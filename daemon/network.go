@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"hob/channels"
 	"hob/config"
@@ -26,6 +27,16 @@ type network struct {
 // resolve returns the value of a secret reference and keeps it out of logs from then on.
 func (n *network) resolve(ctx context.Context, name, ref string) (string, error) {
 	return secret.Resolver{Redact: n.secrets, Home: n.home, Warn: func(text string) { n.log.Warn("secret", "problem", text) }}.Resolve(ctx, name, ref)
+}
+
+// learn makes the secrets of the config known before anything uses them: what is indexed must not hold one that is needed only later. A
+// keyring is not unlocked and no command is run for it, and what cannot be read is reported by the part that needs it.
+func (n *network) learn(ctx context.Context) {
+	for _, s := range n.config().Secrets {
+		if !strings.HasPrefix(s.Value, "keyring:") && !strings.HasPrefix(s.Value, "cmd:") {
+			_, _ = secret.Resolver{Redact: n.secrets, Home: n.home}.Resolve(ctx, s.Name, s.Value)
+		}
+	}
 }
 
 // proxy returns the proxy of a section: its own, else the common one. The password of a proxy is a secret.
@@ -83,8 +94,9 @@ func (n *network) channel(ctx context.Context, c config.Channel, env *channels.E
 	if err != nil {
 		return fmt.Errorf("channels.%s: proxy: %w", c.Name, err)
 	}
+	env.Dial = p.DialContext
 	if !p.None() {
-		env.HTTP, env.Dial = &http.Client{Timeout: n.direct.Timeout, Transport: p.Transport()}, p.DialContext
+		env.HTTP = &http.Client{Timeout: n.direct.Timeout, Transport: p.Transport()}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"hob/daemon/api/server"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
+	"hob/daemon/mcp"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 )
@@ -29,12 +30,16 @@ type ownerRequests struct {
 	clock     sys.Clock
 	reach     func(event.Address) bool
 	artifacts artifacts.Store
+	signIns   mcp.SignIns
 }
 
 var _ server.Messages = ownerRequests{}
 
 // Post hands a message of the API to the channel cli, which commits it to the inbox. It turns refusals into faults with a hint.
 func (a ownerRequests) Post(ctx context.Context, text, session, id string, attached ...api.Attachment) (event.Receipt, error) {
+	if finish, taken := a.signIns.Take(ctx, a.input(event.Message, text)); taken {
+		return finish(ctx)
+	}
 	// The channel does not import the API, so it has its own type of a file.
 	files := make([]cli.File, len(attached))
 	for i, f := range attached {
@@ -87,6 +92,10 @@ func (a ownerRequests) deny(ctx context.Context, code string) (api.Answered, err
 
 // answer gives a text to a question that the model has asked.
 func (a ownerRequests) answer(ctx context.Context, code string, in api.Answer) (api.Answered, error) {
+	if finish, taken := a.signIns.Take(ctx, a.input(event.Answer, in.Text)); taken {
+		_, err := finish(ctx)
+		return api.Answered{Answer: "signed in", Code: code}, err
+	}
 	return a.answerAs(ctx, "answer", code, in.Text)
 }
 

@@ -440,7 +440,7 @@ func TestWhatASectionMakesTheOwners(t *testing.T) {
 	if s, err := h.Right("alerts:talk"); err != nil || s != channels.OwnerRight {
 		t.Errorf("he hears there as %q, %v", s, err)
 	}
-	if _, _, err := h.Store.Calls.UseOrAsk(t.Context(), turn.Question{Subject: turn.AboutCall, ActionHash: "h", Text: "May I?", To: event.ToOwner, Until: time.Now().Add(time.Hour)}); err != nil {
+	if _, _, err := h.Store.Calls.UseOrAsk(t.Context(), turn.Question{Subject: turn.AboutCall, ActionHash: "h", Text: "May I?", To: event.ToOwner, Until: time.Now().Add(time.Hour)}, 0); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := h.Store.Outbox.Ready(t.Context(), time.Now(), 9)

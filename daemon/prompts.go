@@ -77,7 +77,7 @@ func PromptProblems(workspace, state string, c *config.Snapshot) ([]string, erro
 		return nil, err
 	}
 	var list []string
-	if _, err := promptOf(g, workspace, c.Owner.Name, false).Sections(); err != nil {
+	if _, err := promptOf(g, fsguard.Text, workspace, c.Owner.Name, false).Sections(); err != nil {
 		list = strings.Split(err.Error(), "\n")
 	}
 	for _, l := range fsguard.Locks(g) {
@@ -88,10 +88,10 @@ func PromptProblems(workspace, state string, c *config.Snapshot) ([]string, erro
 	return list, nil
 }
 
-// promptOf returns what the system text is made from.
-func promptOf(g *fsguard.Guard, workspace, owner string, guest bool) agent.Prompt {
+// promptOf returns what the system text is made from. read is fsguard.Text, or that of an fsguard.Texts.
+func promptOf(g *fsguard.Guard, read func(*fsguard.Guard, string, int64) ([]byte, fsguard.Place, error), workspace, owner string, guest bool) agent.Prompt {
 	return agent.Prompt{Workspace: workspace, Owner: owner, Guest: guest, Read: func(path string) (agent.WorkspaceFile, error) {
-		text, at, err := fsguard.Text(g, path, agent.MaxWorkspaceFile)
+		text, at, err := read(g, path, agent.MaxWorkspaceFile)
 		f := agent.WorkspaceFile{Path: at.Path, Text: text, Foreign: at.Foreign}
 		if err == nil {
 			f.Size = at.Info.Size()

@@ -18,6 +18,7 @@ import (
 	chanall "hob/channels/all"
 	"hob/config"
 	"hob/daemon/llm/catalog"
+	"hob/daemon/mcp"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
@@ -39,6 +40,7 @@ type reloader struct {
 	file     *config.Reloader
 	tools    *toolset.Deps
 	live     *toolset.Active
+	mcp      *mcp.Service
 	models   *catalog.Models
 	prompts  store.Turns
 	sections channelSections
@@ -70,13 +72,28 @@ func (r reloader) run(ctx context.Context) error {
 			}
 			// The new config may have another sandbox.
 			g.Once("sandbox", func() error { return probeSandbox(r.live) })
+		case <-r.mcp.Changed():
+			if err := r.servers(ctx); err != nil {
+				r.log.Error("take the tools of MCP servers into use", "err", err)
+			}
 		}
 	}
 }
 
+// servers makes the tools anew after the owner has decided about an MCP server. Requests to the model contain the same tools as before, unless
+// the config puts those of servers there.
+func (r reloader) servers(ctx context.Context) error {
+	c := r.file.Current()
+	if err := renewTools(ctx, c, r.tools, r.live, r.mcp); err != nil || !c.MCP.Flat {
+		return err
+	}
+	return r.prompts.ForgetPrompts(ctx)
+}
+
 // reload applies the config to models, tools, channels and triggers, and reports each mistake in it to the owner once.
 func (r reloader) reload(ctx context.Context) error {
-	if err := renew(ctx, r.file.Current(), r.tools, r.live, r.models); err != nil {
+	r.sections.network.learn(ctx)
+	if err := renew(ctx, r.file.Current(), r.tools, r.live, r.models, r.mcp); err != nil {
 		return err
 	}
 	// A stored prompt may name tools or folders that the new config no longer has, so each session builds its prompt again.
@@ -93,14 +110,20 @@ func probeSandbox(live *toolset.Active) error {
 }
 
 // renew puts the tools and the models of a config into use. The tools change last, so an error keeps the old ones.
-func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *toolset.Active, models *catalog.Models) error {
-	// Everything that may fail comes first; the last line cannot fail.
-	set, err := tools.Build(ctx, c)
-	if err != nil {
+func renew(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *toolset.Active, models *catalog.Models, servers *mcp.Service) error {
+	if err := models.Renew(ctx); err != nil {
 		return err
 	}
-	// An error here leaves the new set unused.
-	if err := models.Renew(ctx); err != nil {
+	return renewTools(ctx, c, tools, live, servers)
+}
+
+// renewTools puts the tools of a config into use, with those of its MCP servers. An error keeps the old ones.
+func renewTools(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, live *toolset.Active, servers *mcp.Service) error {
+	if err := servers.Apply(ctx, c); err != nil {
+		return err
+	}
+	set, err := tools.Build(ctx, c)
+	if err != nil {
 		return err
 	}
 	live.Replace(set, c)

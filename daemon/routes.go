@@ -8,6 +8,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/server"
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
 	"hob/daemon/store"
 	"hob/daemon/toolset"
 )
@@ -15,11 +16,17 @@ import (
 // localAPI returns the dependencies of the local API.
 // Package server serves them and imports neither the store nor this package.
 func (d *daemon) localAPI(c *cli.Channel) server.Deps {
-	r := ownerRequests{cli: c, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts}
+	r := ownerRequests{cli: c, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts, signIns: d.mcp.SignIns()}
+	programs := newEndpoints(d)
+	calls := server.Calls{
+		Dispatch: d.dispatch, Store: d.store.Calls, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) },
+		Scratch: func(session string) string { return fsguard.ScratchOf(d.opt.workspace(), session) }, Tainted: programs.tainted, Quotas: &server.Quotas{},
+	}
+	served := server.NewMCP(calls, d.opt.Version, d.secrets.Text, d.artifacts.Content, d.log)
 	return server.Deps{
-		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), []server.Route{server.Show(api.ShowPrompt, prompts{d.settings, d.store, d.view, d.live}.show)}, triggerRoutes(d), channelRoutes(d), modelRoutes(d), skillRoutes(d), upkeepRoutes(d)),
-		Tools:  server.Calls{Dispatch: d.dispatch, Store: d.store.Calls, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) }},
-		Events: events{d.store}, Feed: &d.feed, Health: d.status, Webhooks: d.webhooks, Plain: plain, Hide: d.secrets.Text, Log: d.log,
+		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), []server.Route{server.Show(api.ShowPrompt, prompts{d.settings, d.store, d.view, d.live}.show)}, triggerRoutes(d), channelRoutes(d), modelRoutes(d), skillRoutes(d), serverRoutes(d.mcp), upkeepRoutes(d), endpointRoutes(programs, served.End)),
+		Tools: calls, MCP: served,
+		Events: events{d.store}, Feed: &d.feed, Health: d.status, Webhooks: d.webhooks, Clients: programs, Chats: programs, Plain: plain, Hide: d.secrets.Text, Hidden: d.secrets.Writer, Log: d.log,
 	}
 }
 
@@ -147,6 +154,7 @@ func upkeepRoutes(d *daemon) []server.Route {
 			return d.store.Spending.SetBudget(ctx, c)
 		}),
 		server.ListAll(api.MemoryFiles, d.tools.Remembers.List),
+		server.List(api.ContextItems, d.store.Context().ContextItems),
 		server.ShowOnly(api.ShowMemory, d.tools.Remembers.Status),
 		server.DoOnly(api.ReindexMemory, func(ctx context.Context, _ api.None) (api.Done, error) {
 			return api.Done{OK: true}, d.tools.Remembers.Reindex(ctx)

@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options) error {
 func (d *daemon) open(ctx context.Context) (err error) {
 	lost := d.opt.lost // refuses to create a database in place of a lost one
 	if d.opt.NewDatabase {
-		lost = nil
+		lost = func(string) error { return toolset.RemoveMemory(d.opt.state()) } // it is of the lost database
 	}
 	// Who owns an address is known from the config and from pairings. The store needs the list before it can load the pairings, so it gets an
 	// empty one, which it fills.
@@ -199,6 +199,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	in.Go(in.ctx, "config", d.reloader.run)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
 	in.Go(in.ctx, "skills", func(ctx context.Context) error { return d.skills.Run(ctx, d.store.Outbox.QuestionsSignal) })
+	in.Go(in.ctx, "MCP servers", func(ctx context.Context) error { return d.mcp.Run(ctx, d.store.Outbox.QuestionsSignal) })
 	in.Go(in.ctx, "memory index", d.tools.Remembers.Run)
 	in.Go(in.ctx, "backups", d.backups.Run)
 	// Only now does hob say that it is ready; the service manager hears of it last.
@@ -267,7 +268,7 @@ func (d *daemon) fire(run func(context.Context) error) func(context.Context) err
 	}
 }
 
-// keepHouse removes old events once a day.
+// keepHouse removes old events and requests of programs once a day.
 func (d *daemon) keepHouse(ctx context.Context) error {
 	tick := time.NewTicker(24 * time.Hour)
 	defer tick.Stop()
@@ -276,7 +277,8 @@ func (d *daemon) keepHouse(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := d.store.Events.Trim(ctx, d.clock.Wall().Add(-keepEvents)); err != nil {
+			before := d.clock.Wall().Add(-keepEvents)
+			if err := errors.Join(d.store.Events.Trim(ctx, before), d.store.Endpoints().Trim(ctx, before)); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,11 +22,13 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
+	"hob/daemon/mcp/mcptest"
 	"hob/daemon/store"
 	"hob/daemon/store/storetest"
 )
 
 func TestMain(m *testing.M) {
+	mcptest.Main()
 	if code, asked := daemon.RunHelper(os.Args[1:]); asked {
 		os.Exit(code)
 	}
@@ -35,8 +38,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// patience is how long a test waits for something that must happen.
-const patience = 30 * time.Second
+// patience is how long a test waits for something that must happen. A machine that is busy with other tests, and the race detector, take most of it.
+const patience = 2 * time.Minute
 
 // running is a daemon in this process.
 type running struct {
@@ -438,4 +441,14 @@ func TestSpoiltConfig(t *testing.T) {
 	if got := fmt.Sprint(r.jobs()); got != "[a=say: hello]" || len(r.ready.Notes) == 0 {
 		t.Errorf("after a restart: jobs %s, notes %q", got, r.ready.Notes)
 	}
+}
+
+// run calls a tool as the command line does.
+func (r *running) run(tool, args string) api.Outcome {
+	r.t.Helper()
+	out, err := client.Do(r.t.Context(), r.client, api.CallTool, tool, client.ToolCall{Input: json.RawMessage(args), Workdir: filepath.Join(r.home, "workspace")})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out
 }

@@ -3,7 +3,6 @@
 package daemon_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,16 +13,6 @@ import (
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
-
-// run calls a tool as the command line does.
-func (r *running) run(tool, args string) api.Outcome {
-	r.t.Helper()
-	out, err := client.Do(r.t.Context(), r.client, api.CallTool, tool, client.ToolCall{Input: json.RawMessage(args), Workdir: filepath.Join(r.home, "workspace")})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return out
-}
 
 // TestHooksOfTheConfigStandAroundCalls refuses one tool by a hook, lets another pass and notes it afterwards, and takes the hook
 // out again while hob runs.

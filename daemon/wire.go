@@ -19,7 +19,8 @@ import (
 	llmall "hob/daemon/llm/all"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/llm/codex"
-	"hob/daemon/policy"
+	"hob/daemon/mcp"
+	"hob/daemon/netguard"
 	"hob/daemon/skills"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -74,7 +75,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.backups = backups
 	// The reloader is last, because it opens what the parts above it serve.
 	d.reloader = reloader{
-		file: d.file, tools: d.tools, live: d.live, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,
+		file: d.file, tools: d.tools, live: d.live, mcp: d.mcp, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,
 		sections: channelSections{d.network, d.recipients, d.store.Pairings, d.clock, d.log}, problems: d.problems, notices: d.notices, log: d.log,
 	}
 	return d.reloader.follow(in.ctx)
@@ -95,15 +96,16 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.problems = &configProblems{file: d.file, models: d.models, hide: d.secrets.Text}
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
-	d.tools.OpenMemory(ctx, d.live, history(d.store.Turns), d.secrets.Text, d.clock.Wall, toolset.Network{
+	d.network.learn(ctx)
+	d.tools.OpenMemory(ctx, d.live, toolset.MemoryOptions{History: d.store.Turns.History, Context: contextItems(d.store.Context()), Origin: d.store.Sessions.Origin, Redact: d.secrets.Text, Now: d.clock.Wall}, toolset.Network{
 		Config: d.config, Resolve: d.network.resolve, Client: d.network.client, Direct: d.network.direct, Reserve: transcribe.Booked(d.store.Spending, "embeddings"),
 	})
 	if err := d.skills.Load(ctx); err != nil {
 		return err
 	}
-	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), d.skills.Copies.PromptText, d.log}
+	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), &fsguard.Texts{Now: d.clock.Wall}, d.skills.Copies.PromptText, d.log}
 	// The first set of tools. Later ones replace it in d.live when the config changes.
-	if err := renew(ctx, d.config(), d.tools, d.live, d.models); err != nil {
+	if err := renew(ctx, d.config(), d.tools, d.live, d.models, d.mcp); err != nil {
 		return err
 	}
 	// All callers of tools share this Dispatch: the thread, sub-agents, hob tool and the API.
@@ -124,7 +126,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	d.skills = &skills.Service{Copies: copies, Rows: d.store.Settings, Reserved: agent.CommandNames(), Clone: t.Clone(d.config, d.live), Log: d.log}
 	t.Skills, t.Specs, t.Folders = copies, d.live.Specs, copies
 	t.Marked = func() []string { return slices.Concat(marks.Paths(), copies.Unaccepted()) }
-	t.Facts.Redact = d.secrets.Text
+	t.Facts.Redact, t.Facts.Forget = d.secrets.Text, forgetFact(d)
 	t.Registry = toolset.NewRegistry(toolset.Reports{Record: d.store.Calls.Record, Accept: func(ctx context.Context, in event.In) error {
 		_, err := d.store.Inbox.Accept(ctx, []event.In{in}, nil)
 		return err
@@ -140,8 +142,11 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: d.live.Guard, Now: d.clock.Wall, Reach: d.recipients.Reachable, Most: filewatch.MostFolders}
 	t.Services.Gates, t.Jobs, t.Services.Watches = d.gates, d.jobs, d.watches
 	t.Artifacts, t.Backlog, t.Agents, t.Talks = d.artifacts, d.store.Tasks, d.store.Sessions, d.store.Sessions
+	t.Items = d.store.Context()
 	t.Addresses = toolset.Addresses{Recipients: d.recipients}
 	t.Services.Models, t.Resolve, t.Events = d.models.Check, d.network.resolve, eventTypes()
+	d.mcp = newServers(d, t) // it copies fields of t, so they are set above
+	t.Plugged, t.Services.MCP = d.mcp, d.mcp
 	t.Gauge = toolset.Gauge{Model: d.models.First, Running: d.turn.Running, Tools: d.live.Specs, Room: room(d.store.Spending)}
 	return t
 }
@@ -189,7 +194,7 @@ func (d *daemon) wireAgent() {
 	// The thread takes rows from the store and commits steps to it. It sees the store only by the small interfaces that it declares.
 	d.thread = &agent.Thread{
 		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, History: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
-		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear, Recall: recall(d.tools.Remembers.Recall, func() bool { return d.config().Memory.Recall }),
+		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear, Recall: recall(d),
 		Settings: d.settings.read, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
 	d.lanes = &agent.SubagentPool{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}
@@ -223,7 +228,7 @@ func (d *daemon) wireChannels(in stage) {
 	d.gaps = newGapNotices(d.store, d.recipients, d.clock, d.log)
 	// What a channel receives goes: host, inbox of the channel (admission), inboxStore, store. The channel acknowledges after the commit.
 	d.host = channels.NewHost(d.recipients.Channels, channels.HostConfig{
-		Inbox: inboxStore{d.store.Inbox, d.artifacts}, Admission: d.admission(), Clock: d.clock, Log: d.log, Go: in.Go,
+		Inbox: inbox(d), Admission: d.admission(), Clock: d.clock, Log: d.log, Go: in.Go,
 		Changed: func(h channels.ChannelHealth) { d.health.Changed(ctx, h) },
 		Recovered: func(name string) {
 			in.Once("send over "+name+" again", func() error { return d.store.Outbox.Hasten(ctx, name) })
@@ -237,7 +242,7 @@ func (d *daemon) wireOutgoing(out stage) {
 	// What hob sends goes: row of the outbox, signal, pump, lane of the address, channel. The lane commits around each try.
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store.Outbox, Channel: d.recipients.Channels.Channel, Owner: d.recipients.Owner, Elsewhere: d.recipients.Elsewhere, Right: d.recipients.Right, Zone: d.zone.location,
-		Report: d.host.Sent, Receives: d.recipients.Channels.Receives, Once: out.Once, Open: d.artifacts.Content,
+		Report: d.host.Sent, Receives: d.recipients.Channels.Receives, Away: d.recipients.Channels.Away, Once: out.Once, Open: d.artifacts.Content,
 		Wake: out.values("outbox signal", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
 	// Typing signs, closed questions and drafts follow rows that change elsewhere. They lose nothing when they miss a signal: each reads its rows anew.
@@ -249,22 +254,43 @@ func (d *daemon) wireOutgoing(out stage) {
 	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.artifacts.RunCleanup(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{
 		Drafts: d.store.Outbox, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft signal", d.store.Events.EventsSignal), Ident: d.ids,
-		Plain: func(text string) string { return policy.Visible(d.secrets.Text(text)) },
+		Plain: func(text string) string { return netguard.Visible(d.secrets.Text(text)) },
 	})
 	out.Go(out.ctx, "what is being said", drafts.Listen)
 	out.Go(out.ctx, "drafts", drafts.Run)
 }
 
-// inboxStore stores what channels receive: rows in the store, files among the artifacts.
+// inboxStore stores what channels receive: rows in the store, files among the artifacts. It takes out the addresses of sign-ins.
 type inboxStore struct {
 	store.Inbox
-	files artifacts.Store
+	files   artifacts.Store
+	signIns mcp.SignIns
+	tell    func(ctx context.Context, key, text string) error
+	once    func(name string, f func() error)
 }
 
 var _ channels.InboxStore = inboxStore{}
 
+func inbox(d *daemon) inboxStore {
+	return inboxStore{d.store.Inbox, d.artifacts, d.mcp.SignIns(), d.store.Events.Notice, d.tools.Spawn.Once}
+}
+
+// Accept commits inputs with the cursor after them.
+func (s inboxStore) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
+	rest, finish := s.taken(ctx, ins)
+	receipts, err := s.Inbox.Accept(ctx, rest, c)
+	for _, f := range finish {
+		s.once("finish a sign-in", f)
+	}
+	return receipts, err
+}
+
 // AcceptFiles commits an input with its files.
 func (s inboxStore) AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
+	if rest, finish := s.taken(ctx, []event.In{in}); len(rest) == 0 {
+		s.once("finish a sign-in", finish[0])
+		return event.Receipt{}, nil
+	}
 	return s.files.AcceptFiles(ctx, in, contents)
 }
 

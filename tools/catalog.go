@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -40,6 +39,9 @@ const (
 	listWidth  = 1800 // for all together
 	leastWidth = 12   // minimum for one; less would say nothing
 )
+
+// foundWidth limits the description of a tool in the answer to a search, in characters. hob's own are shorter; those of MCP servers need not be.
+const foundWidth = 300
 
 // CatalogInput is the input of the tool.
 type CatalogInput struct {
@@ -131,7 +133,7 @@ func (c catalog) nearest(name string) string {
 func (c catalog) search(in CatalogInput) (Result, error) {
 	words := terms(in.Query)
 	list := c.rank(in.Server, words)
-	more, width := 0, math.MaxInt
+	more, width := 0, foundWidth
 	if len(words) == 0 { // an empty query lists all, with shorter descriptions the more there are
 		width = listWidth / max(len(list), 1)
 	} else {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -107,6 +108,7 @@ type Ask struct {
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"` // labels, in order; free text is always possible
 	Multi   bool     `json:"multi,omitempty"`
+	Link    string   `json:"link,omitempty"` // shown below the text, as a link also in turns that have read foreign text: an address that hob itself has made
 }
 
 // End ends the turn with an outcome.
@@ -126,4 +128,15 @@ func Fail(code Code, hint, format string, args ...any) Result {
 		content += "\nhint: " + hint
 	}
 	return Result{Content: content, IsError: true, Code: code, Hint: hint}
+}
+
+// ArtifactWriter stores bytes that arrive in pieces as an artifact. Keep or Discard ends it, once. It is not safe for concurrent use.
+type ArtifactWriter interface {
+	Write(data []byte) (int, error)
+	// Sync makes the bytes durable that were written so far.
+	Sync() error
+	// Keep stores the artifact under a name for people and returns its id. source briefly says where foreign text comes from, "" for other text.
+	Keep(ctx context.Context, name, source string) (id string, err error)
+	// Discard removes what was written.
+	Discard() error
 }

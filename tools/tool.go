@@ -72,6 +72,7 @@ type Call struct {
 	Workdir string          // base of relative paths
 	ReplyTo event.Address   // reply address of the turn
 	Trust   event.Trust     // trust level of the requester
+	Guest   bool            // the requester is not the owner, or the session is not the owner's own: no memory
 	Zone    string          // the owner's time zone, IANA name
 	Now     time.Time       // wall time of the call
 	Words   string          // raw text of the turn's newest input that the owner typed; "": none
@@ -107,6 +108,7 @@ const (
 	MemoryScope Scope = "memory"
 	Sessions    Scope = "sessions"
 	Config      Scope = "config"
+	MCP         Scope = "mcp" // a program or service of others, see Intent.Server
 )
 
 // Path is a resolved path that a call would touch.
@@ -147,6 +149,8 @@ type Intent struct {
 	Private   bool            `json:"private,omitempty"`   // a host belongs to a private network, by name or address
 	Sandboxed bool            `json:"sandboxed,omitempty"` // exec only: it would run in the sandbox
 	Foreign   string          `json:"foreign,omitempty"`   // the source of foreign text in the result, in a few words. Foreign paths need not be repeated
+	Server    string          `json:"server,omitempty"`    // the MCP server that gets the call
+	Cleared   bool            `json:"cleared,omitempty"`   // with Server: the owner allows this call also to turns that have read foreign text
 	Summary   string          `json:"summary"`             // one line for people: "run: df -h"
 	Canonical []byte          `json:"-"`                   // everything that matters about the call: shown in approvals and hashed
 	Warnings  []string        `json:"warnings,omitempty"`  // constructs that are often mistakes

@@ -45,6 +45,19 @@ func Validate(t Tool, args json.RawMessage) (Result, bool) {
 	return Result{}, true
 }
 
+// Normal returns valid arguments of a tool in the form that its schema requires, without the slips that Validate accepts.
+func Normal(t Tool, args json.RawMessage) (json.RawMessage, error) {
+	s, err := schemaOf(t)
+	if err != nil {
+		return nil, err
+	}
+	value, faults := inspect(s, args)
+	if len(faults) > 0 {
+		return nil, &refusal{faultResult(t.Spec().Name, s, faults)}
+	}
+	return json.Marshal(value)
+}
+
 // schemaOf returns the schema of a tool.
 func schemaOf(t Tool) (*jsonschema.Schema, error) {
 	if p, ok := t.(interface{ parameters() *jsonschema.Schema }); ok {

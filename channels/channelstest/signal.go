@@ -216,13 +216,6 @@ func (f *Signal) Skip(n int64) {
 	f.seq += n
 }
 
-// Lose drops the events that the daemon stores for reconnecting readers.
-func (f *Signal) Lose() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.buffer = nil
-}
-
 // Restart restarts the daemon: streams end, stored events are gone, and ids begin at one.
 func (f *Signal) Restart() {
 	f.mu.Lock()

@@ -313,15 +313,6 @@ func (f *Slack) File(id, name, mime string, content []byte) map[string]any {
 	return map[string]any{"id": id, "name": name, "mimetype": mime, "size": len(content), "mode": "hosted", "url_private_download": f.URL() + "/files-pri/" + id}
 }
 
-// Forget empties the history.
-func (f *Slack) Forget() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range f.chats {
-		c.log = nil
-	}
-}
-
 // Disconnect announces the end of the connection, and ends it.
 func (f *Slack) Disconnect(reason string) {
 	f.Push(`{"type":"disconnect","reason":"` + reason + `","debug_info":{"host":"test"}}`)

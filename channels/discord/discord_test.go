@@ -41,7 +41,7 @@ func server(t testing.TB) *channelstest.Discord {
 func env(t testing.TB, f *channelstest.Discord) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
-	web := &http.Client{Transport: tr, Timeout: time.Second}
+	web := &http.Client{Transport: tr, Timeout: 10 * time.Second}
 	if f != nil {
 		web = f.Client(web)
 	}

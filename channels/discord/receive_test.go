@@ -238,6 +238,25 @@ func TestAskedToConnectAgain(t *testing.T) {
 	}
 }
 
+// A gateway that says nothing any more, not even an answer to a heartbeat, is left for a new connection, and the session goes on.
+func TestASilentGatewayIsLeft(t *testing.T) {
+	t.Parallel() // two heartbeats go by
+	f := server(t)
+	f.Beat(time.Second)
+	b := &channelstest.MessageInbox{}
+	stop := channelstest.Keep(t, open(t, f), b)
+	settled(t, f, b)
+	f.Silence()
+	f.Say(sam, "is somebody there?")
+	has(t, b, "is somebody there?")
+	if errs := stop(); len(errs) == 0 || !strings.Contains(errs[0].Error(), "not answered a heartbeat") {
+		t.Errorf("Run: %v", errs)
+	}
+	if logins := f.Logins(); len(logins) < 2 || !strings.HasPrefix(logins[1], "resume session1") {
+		t.Errorf("logged in with %q", logins)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -30,7 +30,7 @@ func env(t testing.TB) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
 	return channels.Env{
-		Name: "matrix", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
+		Name: "matrix", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Owner: func() []event.Address { return []event.Address{"cli:main", "matrix:" + sam} },
 		Secret: func(ref string) (string, error) {
 			switch ref {

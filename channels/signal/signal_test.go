@@ -66,7 +66,7 @@ func standIn(args []string) int {
 func env(t testing.TB) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
-	return channels.Env{Name: "signal", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler)}
+	return channels.Env{Name: "signal", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler)}
 }
 
 func server(t testing.TB) *channelstest.Signal {

@@ -26,7 +26,7 @@ func env(t testing.TB) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
 	return channels.Env{
-		Name: "telegram", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
+		Name: "telegram", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Secret: func(ref string) (string, error) {
 			switch ref {
 			case "env:TOKEN":

@@ -18,6 +18,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
+	"hob/config/document"
 	"hob/config/schema"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
@@ -224,7 +225,7 @@ func (d *sectionDraft) write(ctx context.Context) error {
 		if err := d.keep(home); err != nil {
 			return err
 		}
-		if next, err = setKeys(d.ref, path, before, d.changes()...); err != nil {
+		if next, err = document.Set(d.ref, path, before, d.changes()...); err != nil {
 			return err
 		}
 	}
@@ -255,11 +256,11 @@ func (d *sectionDraft) key(name string) string {
 
 // changes are the keys to set, the kind first.
 // The kind decides the types of the other keys (typedValue), so it has to be in the document before them.
-func (d *sectionDraft) changes() []keyChange {
-	list := []keyChange{{Key: d.key("kind"), Value: d.part.Kind}}
+func (d *sectionDraft) changes() []document.Change {
+	list := []document.Change{{Key: d.key("kind"), Value: d.part.Kind}}
 	for _, k := range d.part.Keys[1:] {
 		if v, ok := d.values[k.Name]; ok {
-			list = append(list, keyChange{Key: d.key(k.Name), Value: v})
+			list = append(list, document.Change{Key: d.key(k.Name), Value: v})
 		}
 	}
 	return list
@@ -303,19 +304,29 @@ const reloadTimeout = 5 * time.Second
 
 // taken waits until the running daemon has the channel; nil after reloadTimeout.
 func (d *sectionDraft) taken(ctx context.Context, c *client.Client) *api.Channel {
-	ctx, stop := context.WithTimeout(ctx, reloadTimeout)
-	defer stop()
-	// The daemon watches the file; nothing tells this process when it has loaded it, so it looks again and
-	// again.
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for {
+	return loaded(ctx, func(ctx context.Context) *api.Channel {
 		rows, err := client.List(ctx, c, api.Channels, client.Filter{})
 		if i := slices.IndexFunc(rows, func(r api.Channel) bool { return r.Name == d.name }); err == nil && i >= 0 {
 			return &rows[i]
 		}
+		return nil
+	})
+}
+
+// loaded waits until the running daemon has loaded what was written; nil after reloadTimeout. look finds it.
+func loaded[R any](ctx context.Context, look func(context.Context) *R) *R {
+	ctx, stop := context.WithTimeout(ctx, reloadTimeout)
+	defer stop()
+	// The daemon watches the file; nothing tells this process when it has loaded it, so it looks again and
+	// again.
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if r := look(ctx); r != nil {
+			return r
+		}
 		select {
-		case <-look.C:
+		case <-again.C:
 		case <-ctx.Done():
 			return nil
 		}

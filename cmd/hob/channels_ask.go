@@ -18,6 +18,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
+	"hob/config/document"
 	"hob/config/schema"
 	"hob/daemon/console"
 	"hob/daemon/secret"
@@ -29,7 +30,7 @@ func (d *sectionDraft) complete(ctx context.Context, path string, before []byte)
 	for {
 		// Each round checks the whole document, as it would be written. What is asked for next comes from the
 		// first problem that is left.
-		next, err := setKeys(d.ref, path, before, d.changes()...)
+		next, err := document.Set(d.ref, path, before, d.changes()...)
 		var list config.Errors
 		if err == nil || !errors.As(err, &list) || len(list) == 0 {
 			return next, err
@@ -158,19 +159,28 @@ const secretsFolder = "secrets"
 
 // keep writes pasted secrets into new files with mode 0600 and sets the keys to references to them.
 func (d *sectionDraft) keep(home string) error {
-	folder := filepath.Join(home, secretsFolder)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("keep a secret: %w", err)
-	}
 	for key, text := range d.pasted {
-		name, err := createUnused(folder, d.name+"-"+key, text+"\n")
+		name, err := keepSecret(home, d.name+"-"+key, text)
 		if err != nil {
-			return fmt.Errorf("keep a secret: %w", err)
+			return err
 		}
-		d.values[key] = "file:" + secretsFolder + "/" + name
-		d.app.Note("the secret is in " + filepath.Join(folder, name))
+		d.values[key] = "file:" + name
+		d.app.Note("the secret is in " + filepath.Join(home, name))
 	}
 	return nil
+}
+
+// keepSecret writes a secret into a new file, and returns its path within the home.
+func keepSecret(home, name, text string) (string, error) {
+	folder := filepath.Join(home, secretsFolder)
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		name, err = createUnused(folder, name, text+"\n")
+	}
+	if err != nil {
+		return "", fmt.Errorf("keep a secret: %w", err)
+	}
+	return secretsFolder + "/" + name, nil
 }
 
 // createUnused writes a file under a new name, adding a number if the name is taken, and returns the name. An

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hob/config"
+	"hob/config/document"
 	"hob/config/schema"
 )
 
@@ -116,7 +117,7 @@ func keySchema(k schema.Key) schemaObject {
 		s["default"] = k.Default
 	}
 	// Examples are written as TOML, and the schema needs them as JSON values.
-	if tree, err := parseTOML([]byte("x = " + k.Example + "\n")); err == nil {
+	if tree, err := document.Parse([]byte("x = " + k.Example + "\n")); err == nil {
 		s["examples"] = []any{tree["x"]}
 	}
 	return s
@@ -181,3 +182,6 @@ func limitSchema(k schema.Key, s schemaObject) schemaObject {
 
 // withoutMarkup removes Markdown's code marks.
 func withoutMarkup(s string) string { return strings.ReplaceAll(s, "`", "") }
+
+// lastName is the name of a key within its table.
+func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -7,6 +7,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
+	"hob/config/document"
 )
 
 // setCommand makes hob config set.
@@ -42,14 +43,14 @@ func (k configCommands) setCommand() *cobra.Command {
 }
 
 // parseChanges turns arguments into changes: pairs of KEY and VALUE, or with --unset only KEYs.
-func parseChanges(args []string, unset bool) []keyChange {
-	var list []keyChange
+func parseChanges(args []string, unset bool) []document.Change {
+	var list []document.Change
 	for i, arg := range args {
 		switch {
 		case unset:
-			list = append(list, keyChange{Key: arg, Unset: true})
+			list = append(list, document.Change{Key: arg, Unset: true})
 		case i%2 == 1:
-			list = append(list, keyChange{Key: args[i-1], Value: arg})
+			list = append(list, document.Change{Key: args[i-1], Value: arg})
 		}
 	}
 	return list
@@ -57,17 +58,17 @@ func parseChanges(args []string, unset bool) []keyChange {
 
 // set changes the file and prints the values that are in force afterwards. These can differ from what was
 // typed: a variable of the environment wins over the file.
-func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
+func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 	path, err := k.file()
 	if err != nil {
 		return err
 	}
-	// The content is read once: setKeys edits it, and saveConfig compares it with the file before it writes.
+	// The content is read once: document.Set edits it, and saveConfig compares it with the file before it writes.
 	before, err := config.FileContent(path)
 	if err != nil {
 		return err
 	}
-	next, err := setKeys(k.reference(), path, before, list...)
+	next, err := document.Set(k.reference(), path, before, list...)
 	if err != nil {
 		return configError(err)
 	}
@@ -100,7 +101,7 @@ func (k configCommands) set(cmd *cobra.Command, list []keyChange) error {
 
 // inForce returns the changed keys with the values that are in force now. A section that is removed as a whole
 // has no keys left to show.
-func (k configCommands) inForce(path string, list []keyChange) ([]config.Setting, error) {
+func (k configCommands) inForce(path string, list []document.Change) ([]config.Setting, error) {
 	var all []config.Setting
 	for _, c := range list {
 		// A key that was taken out may be unknown now, as in a section that is gone with it.

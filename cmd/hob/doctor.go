@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/console"
+	"hob/daemon/sys"
 )
 
 // checkState is the outcome of a check.
@@ -57,7 +61,7 @@ type doctorCheck struct {
 	look  func(context.Context, *doctorFacts) checkResult
 }
 
-// run makes the check, or says why it cannot run.
+// run makes the check, or says why it cannot run. All checks run side by side, so look changes nothing.
 func (c doctorCheck) run(ctx context.Context, s *doctorFacts) checkResult {
 	if c.needs != nil {
 		if r := c.needs(s); r != nil {
@@ -67,25 +71,44 @@ func (c doctorCheck) run(ctx context.Context, s *doctorFacts) checkResult {
 	return c.look(ctx, s)
 }
 
+// checkTime is how long a check may wait for the daemon, a server or another program. The daemon gives the servers that it asks 4 s, so
+// that its answer can say which of them did not answer.
+const checkTime = 5 * time.Second
+
+// limited ends a check after checkTime.
+func limited(look func(context.Context, *doctorFacts) checkResult) func(context.Context, *doctorFacts) checkResult {
+	return func(ctx context.Context, s *doctorFacts) checkResult {
+		ctx, stop := context.WithTimeout(ctx, checkTime)
+		defer stop()
+		r := look(ctx, s)
+		// What the check has found because of the limit would not say that.
+		if (r.State == checkWarn || r.State == checkFail) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			r = checkResult{State: checkFail, Found: fmt.Sprintf("no answer within %s", checkTime), Repair: "try it again in a while: hob doctor; or look at hob service logs"}
+		}
+		return r
+	}
+}
+
 // doctorChecks lists all checks: first the home, then what depends on it. To add a check, write its function
-// and a line here.
+// and a line here; one that asks others is limited.
 func doctorChecks() []doctorCheck {
 	return []doctorCheck{
 		{"home", "others on this machine could read what you and hob write", nil, checkHome},
 		{"files", "anyone who can read them can read everything, or act as you", (*doctorFacts).unreadable, checkFiles},
 		{"config", "hob does not use the parts of the config that are wrong", nil, checkConfig},
-		{"secrets", "a model without its key does not work, and others can use a key that they can read", (*doctorFacts).unreadable, checkSecrets},
+		{"secrets", "a model without its key does not work, and others can use a key that they can read", (*doctorFacts).unreadable, limited(checkSecrets)},
 		{"daemon", "nothing happens while hob does not run or makes no progress", nil, checkDaemon},
-		{"service", "without it hob ends with its terminal, and does not come back after a restart", nil, checkService},
+		{"service", "without it hob ends with its terminal, and does not come back after a restart", nil, limited(checkService)},
 		{"database", "it holds everything that hob knows", nil, checkDatabase},
 		{"disk", "on a full disk nothing can be stored, so nothing is accepted", nil, checkDisk},
 		{"clock", "jobs run by the clock, in your time zone", nil, checkClock},
-		{"model", "without its model hob understands plain commands only", (*doctorFacts).unanswered, checkModel},
-		{"voice", "hob cannot understand voice notes", (*doctorFacts).unanswered, checkVoice},
+		{"model", "without its model hob understands plain commands only", (*doctorFacts).unanswered, limited(checkModel)},
+		{"voice", "hob cannot understand voice notes", (*doctorFacts).unanswered, limited(checkVoice)},
+		{"memory", "hob does not find what you told it", (*doctorFacts).unanswered, limited(checkMemory)},
 		{"channels", "you cannot be reached, or cannot reach hob", (*doctorFacts).unanswered, checkChannels},
-		{"jobs", "a broken job never runs", (*doctorFacts).unanswered, checkJobs},
-		{"failures", "hob does not try again by itself what it has given up", (*doctorFacts).unanswered, checkFailures},
-		{"sandbox", "without one, commands run with all your rights", nil, checkSandbox},
+		{"jobs", "a broken job never runs", (*doctorFacts).unanswered, limited(checkJobs)},
+		{"failures", "hob does not try again by itself what it has given up", (*doctorFacts).unanswered, limited(checkFailures)},
+		{"sandbox", "without one, commands run with all your rights", nil, limited(checkSandbox)},
 		{"backup", "a damaged disk takes everything that was not copied", (*doctorFacts).unreadable, checkBackup},
 		{"leftovers", "files that a crash left behind take room and mislead", (*doctorFacts).unreadable, checkLeftovers},
 	}
@@ -98,7 +121,7 @@ func doctorCommand(a *cli.App) *cobra.Command {
 	var repair bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what is wrong, and say how to fix it", Args: cli.None, Example: "  hob doctor\n  hob doctor --fix",
-		Long: "Look at hob's home, config, service, daemon, database, model, voice, channels, jobs and backups. The exit code is 1 when something fails.\n" +
+		Long: "Look at hob's home, config, service, daemon, database, model, voice, memory, channels, jobs and backups. The exit code is 1 when something fails.\n" +
 			"--fix repairs what is safe to repair: file permissions that are too wide, and files that a crash left behind.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := gatherFacts(cmd.Context(), a)
@@ -112,11 +135,21 @@ func doctorCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// runChecks runs all checks. With repair it applies the safe repairs and runs the check again.
+// runChecks runs all checks side by side. With repair it then applies the safe repairs in order and runs those checks again.
 func runChecks(ctx context.Context, s *doctorFacts, repair bool) []checkResult {
-	var list []checkResult
-	for _, c := range doctorChecks() {
-		r := c.run(ctx, s)
+	checks := doctorChecks()
+	list := make([]checkResult, len(checks))
+	g := sys.NewGroup(slog.Default(), nil)
+	for i, c := range checks {
+		list[i] = checkResult{State: checkFail, Found: "this check broke off", Repair: "report this as a bug of hob"}
+		g.Once(c.name, func() error {
+			list[i] = c.run(ctx, s)
+			return nil
+		})
+	}
+	g.Wait()
+	for i, c := range checks {
+		r := list[i]
 		if repair && len(r.fixes) > 0 {
 			fixed, failed := applyFixes(r.fixes)
 			// Look again: the result must say what is true now, not that a repair was tried.
@@ -129,7 +162,7 @@ func runChecks(ctx context.Context, s *doctorFacts, repair bool) []checkResult {
 			r.Repair = strings.TrimPrefix(r.Repair+", or: hob doctor --fix", ", or: ")
 		}
 		r.Name, r.Why = c.name, c.why
-		list = append(list, r)
+		list[i] = r
 	}
 	return list
 }

@@ -214,14 +214,23 @@ func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
 	return v.result("nothing was given up within a day")
 }
 
-// countSince counts the rows in a state whose time is after since.
-// It reads at most 1000 rows, so a number that high is a lower bound.
+// countSince counts the rows in a state whose time is after since. The newest rows come first: a page of 100 that ends before since has all of
+// them. Otherwise it reads 1000 rows, so a number that high is a lower bound.
 func countSince[R any](ctx context.Context, c *client.Client, l api.List[R], state string, since time.Time, at func(R) time.Time) (n int64, err error) {
-	rows, err := client.List(ctx, c, l, client.Filter{State: state, Limit: 1000})
-	for _, row := range rows {
-		if at(row).After(since) {
-			n++
+	for _, limit := range []int{100, 1000} {
+		rows, err := client.List(ctx, c, l, client.Filter{State: state, Limit: limit})
+		if err != nil {
+			return 0, err
+		}
+		n = 0
+		for _, row := range rows {
+			if at(row).After(since) {
+				n++
+			}
+		}
+		if len(rows) < limit || !at(rows[len(rows)-1]).After(since) {
+			break
 		}
 	}
-	return n, err
+	return n, nil
 }

@@ -56,7 +56,9 @@ func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 	if s.client != nil {
 		// checkDaemon warns if the answer takes longer than slowStatus.
 		start := time.Now()
-		s.status, s.statusErr = client.Show(ctx, s.client, api.ShowStatus, "")
+		limited, stop := context.WithTimeout(ctx, checkTime)
+		s.status, s.statusErr = client.Show(limited, s.client, api.ShowStatus, "")
+		stop()
 		s.took = time.Since(start)
 	}
 	// Nothing below the home may be read, so database and config stay unknown.

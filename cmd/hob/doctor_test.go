@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	main "hob/cmd/hob"
@@ -30,6 +32,7 @@ type testHome struct {
 	home string
 	now  time.Time
 	free int64
+	meet func(*http.Request) // called before an answer; nil: nothing
 }
 
 // newTestHome lets a hob run once in a new home and make a backup. No service manager is there.
@@ -101,7 +104,7 @@ func (p *testHome) check(name string, fix bool) main.CheckResult {
 	defer null.Close() //nolint:errcheck // nothing is there
 	list, err := main.RunChecks(p.t.Context(), &cli.App{Home: p.home, In: null, Out: null, Err: null}, fix, p.now, p.free)
 	p.do(err)
-	if len(list) != 17 {
+	if len(list) != 18 {
 		p.t.Fatalf("%d checks", len(list))
 	}
 	i := slices.IndexFunc(list, func(r main.CheckResult) bool { return r.Name == name })
@@ -126,6 +129,9 @@ func (p *testHome) answers(docs map[string]any) (end func()) {
 	p.do(err)
 	p.do(os.Chmod(p.path("state", "run", "hob.sock"), 0o600))
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.meet != nil {
+			p.meet(r)
+		}
 		doc, ok := all[r.URL.Path]
 		if !ok {
 			http.NotFound(w, r)
@@ -147,6 +153,11 @@ func (p *testHome) answers(docs map[string]any) (end func()) {
 
 // statusAnswer answers with a status.
 func statusAnswer(fields map[string]any) map[string]any { return map[string]any{"/v1/status": fields} }
+
+// memoryAnswer is a daemon's answer about its memory.
+func memoryAnswer(doc map[string]any) map[string]any {
+	return map[string]any{"/v1/memory/status": doc}
+}
 
 // voiceAnswer answers with the state of the endpoint for voice notes.
 func voiceAnswer(at, fault string) map[string]any {
@@ -209,6 +220,11 @@ func brokenCases() []brokenCase {
 		{name: "voice refused", check: "voice", answer: voiceAnswer("http://v", "the endpoint does not accept the key"), state: main.CheckFail, found: "http://v: the endpoint does not accept the key", repair: "api_key in [voice]", well: main.CheckSkip},
 		{name: "voice's key lost", check: "voice", answer: voiceAnswer("", "the key of [voice] cannot be read"), state: main.CheckFail, found: "the key of", repair: "api_key in [voice]", well: main.CheckSkip},
 		{name: "voice busy", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v", "error": "HTTP 503", "passing": true}}, state: main.CheckWarn, found: "http://v: HTTP 503", repair: "again in a while", well: main.CheckSkip},
+		{name: "memory", check: "memory", answer: memoryAnswer(map[string]any{"files": 2, "chunks": 5, "vectors": map[string]any{"have": 5}}), state: main.CheckOK, found: "2 memory files in 5 places, 5 vectors", well: main.CheckSkip},
+		{name: "memory not brought up to date", check: "memory", answer: memoryAnswer(map[string]any{"error": "the disk is full"}), state: main.CheckFail, found: "could not be brought up to date: the disk is full", repair: "hob memory reindex", well: main.CheckSkip},
+		{name: "memory left out", check: "memory", answer: memoryAnswer(map[string]any{"problems": []string{"memory/x: permission denied"}}), state: main.CheckWarn, found: "left out: memory/x: permission denied", repair: "hob memory status", well: main.CheckSkip},
+		{name: "memory skipped", check: "memory", answer: memoryAnswer(map[string]any{"skipped": []any{map[string]any{"path": "memory/a.md", "state": "binary", "problem": "it is no text"}}}), state: main.CheckWarn, found: "memory/a.md: it is no text", repair: "hob memory list", well: main.CheckSkip},
+		{name: "embeddings fail", check: "memory", answer: memoryAnswer(map[string]any{"vectors": map[string]any{"fault": "the embedding server gives vectors of another length than before"}}), state: main.CheckFail, found: "embeddings: the embedding server gives vectors of another length", repair: "[memory.embeddings]", well: main.CheckSkip},
 		{name: "deaf channel", check: "channels", answer: statusAnswer(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "down", "last_error": "refused"}}}}), state: main.CheckFail, found: "alerts cannot receive", repair: "[channels.alerts]", well: main.CheckSkip},
 		{name: "silent channel", check: "channels", answer: statusAnswer(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "ok"}, "sending": map[string]any{"state": "not tried"}}}}), state: main.CheckOK, found: "1 channel can receive; 0 can send, 1 was not tried", well: main.CheckSkip},
 		{name: "tried channel", check: "channels", answer: statusAnswer(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "ok"}, "sending": map[string]any{"state": "ok"}}}}), state: main.CheckOK, found: "1 channel can receive and send", well: main.CheckSkip},
@@ -288,7 +304,7 @@ func TestEachCheck(t *testing.T) {
 		})
 	}
 	p.t = t
-	for _, name := range []string{"home", "files", "config", "secrets", "daemon", "service", "database", "disk", "clock", "model", "voice", "channels", "jobs", "failures", "backup", "leftovers"} {
+	for _, name := range []string{"home", "files", "config", "secrets", "daemon", "service", "database", "disk", "clock", "model", "voice", "memory", "channels", "jobs", "failures", "backup", "leftovers"} {
 		if !seen[name] {
 			t.Errorf("nothing breaks the check %s", name)
 		}
@@ -399,4 +415,43 @@ func TestSandbox(t *testing.T) {
 	if r := p.check("sandbox", false); r.State != main.CheckOK || r.Found != "bubblewrap works, with the network; no /proc" {
 		t.Errorf("as the daemon says: %+v", r)
 	}
+}
+
+// The checks wait for the answers of others at the same time: nobody is answered before all were asked.
+func TestChecksRunSideBySide(t *testing.T) {
+	p := newTestHome(t)
+	all := []string{"/v1/model", "/v1/model/voice", "/v1/jobs", "/v1/inbox"}
+	var asked sync.Map
+	var left sync.WaitGroup
+	left.Add(len(all))
+	together := make(chan struct{})
+	go func() {
+		left.Wait()
+		close(together)
+	}()
+	p.meet = func(r *http.Request) {
+		if _, again := asked.LoadOrStore(r.URL.Path, true); again || !slices.Contains(all, r.URL.Path) {
+			return
+		}
+		left.Done()
+		select {
+		case <-together:
+		case <-r.Context().Done(): // the check gave up
+		}
+	}
+	defer p.answers(nil)()
+	if r := p.check("voice", false); r.State != main.CheckOK {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A check that gets no answer ends by itself and says so.
+func TestCheckWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r := main.SlowCheck(t.Context())
+		if took := time.Since(began); r.State != main.CheckFail || !strings.HasPrefix(r.Found, "no answer within 5s") || took != 5*time.Second {
+			t.Errorf("after %s: %+v", took, r)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hob/cmd/hob/cli"
+	"hob/config/document"
 	"hob/daemon/api"
 )
 
@@ -20,15 +21,15 @@ var NewRoot = newRoot
 var (
 	ConfigPage     = configPage
 	ConfigSchema   = configSchema
-	SetKeys        = setKeys
-	ErrEditByHand  = errEditByHand
+	SetKeys        = document.Set
+	ErrEditByHand  = document.ErrByHand
 	PairingCommand = pairingCommand
 )
 
 type (
-	KeyChange   = keyChange   // of hob config set
-	CheckState  = checkState  // of hob doctor
-	CheckResult = checkResult // of hob doctor
+	KeyChange   = document.Change // of hob config set
+	CheckState  = checkState      // of hob doctor
+	CheckResult = checkResult     // of hob doctor
 )
 
 // The states of a check of hob doctor.
@@ -48,6 +49,14 @@ func Remark(row string, now time.Time) (string, error) {
 	return remark(r, now, func(t time.Time) string { return t.UTC().Format("15:04") }), nil
 }
 
+// SlowCheck is the result of a check that ends only with its context.
+func SlowCheck(ctx context.Context) checkResult {
+	return limited(func(ctx context.Context, _ *doctorFacts) checkResult {
+		<-ctx.Done()
+		return checkResult{State: checkFail, Found: ctx.Err().Error()}
+	})(ctx, nil)
+}
+
 // RunChecks makes all checks on another clock and another disk.
 func RunChecks(ctx context.Context, a *cli.App, repair bool, now time.Time, free int64) ([]checkResult, error) {
 	s, err := gatherFacts(ctx, a)
@@ -56,6 +65,11 @@ func RunChecks(ctx context.Context, a *cli.App, repair bool, now time.Time, free
 	}
 	s.now, s.free = func() time.Time { return now }, func(string) (int64, error) { return free, nil }
 	return runChecks(ctx, s, repair), nil
+}
+
+// Markdown is what hob sessions export --format md prints.
+func Markdown(s api.SessionDetail) string {
+	return markdown(s, func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") })
 }
 
 // Pages are the pages that commands draw from what the daemon says, by name.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	main "hob/cmd/hob"
 	"hob/cmd/hob/cli"
 )
@@ -53,9 +55,8 @@ func TestInitialisersAllocateLittle(t *testing.T) {
 	t.Logf("%d packages, %d bytes", packages, total)
 }
 
-// mostByCommands is what making all commands may allocate, in bytes, if args do not name one that needs the config reference. The reference takes
-// several times as much.
-const mostByCommands = 400_000
+// mostByCommands is what making the commands may allocate, in bytes, if args name one of them. All together take several times as much.
+const mostByCommands = 20_000
 
 func TestCommandsAllocateLittle(t *testing.T) {
 	allocated := func(args []string) uint64 {
@@ -67,8 +68,37 @@ func TestCommandsAllocateLittle(t *testing.T) {
 	}
 	allocated([]string{"version"}) // what is made once
 	got, whole := allocated([]string{"version"}), allocated(nil)
-	t.Logf("%d bytes; with the reference %d", got, whole)
+	t.Logf("%d bytes; all of them %d", got, whole)
 	if got > mostByCommands || whole < 2*got {
-		t.Errorf("making the commands allocates %d bytes, with the config reference %d; want at most %d, and far more with it", got, whole, mostByCommands)
+		t.Errorf("making the command version allocates %d bytes, all commands %d; want at most %d, and far more for all", got, whole, mostByCommands)
 	}
+}
+
+// TestNamedCommandIsMadeAlone compares each command, made because args name it, with the same one among all.
+func TestNamedCommandIsMadeAlone(t *testing.T) {
+	all := main.NewRoot(cli.New(), nil).Commands()
+	for _, want := range all {
+		if want.Name() == "completion" { // cobra's
+			continue
+		}
+		for _, args := range [][]string{{want.Name()}, {"--json", want.Name(), "status"}, {"--home", "up", want.Name()}, {"--home=up", "-v", want.Name(), "--help"}} {
+			alone := main.NewRoot(cli.New(), args).Commands()
+			if len(alone) != 1 || alone[0].Name() != want.Name() || alone[0].GroupID != want.GroupID || alone[0].Short != want.Short {
+				t.Errorf("hob %v makes %v, want %s alone", args, names(alone), want.Name())
+			}
+		}
+	}
+	// Without a name that is known, suggestions, help and completion need all.
+	for _, args := range [][]string{{}, {"--json"}, {"statsu", "status"}, {"help", "status"}, {"__complete", "status", ""}, {"--home", "status"}} {
+		if got := main.NewRoot(cli.New(), args).Commands(); len(got) != len(all) {
+			t.Errorf("hob %v makes %v, want all", args, names(got))
+		}
+	}
+}
+
+func names(commands []*cobra.Command) (list []string) {
+	for _, c := range commands {
+		list = append(list, c.Name())
+	}
+	return list
 }

@@ -27,7 +27,7 @@ func memorySearchCommand(a *cli.App) *cobra.Command {
 	var results, size int
 	var score float64
 	cmd := &cobra.Command{
-		Use: "search WORDS", Short: "Find what MEMORY.md and the notes say about something", Args: cli.AtLeast(1, "the WORDS to look for"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "search WORDS", Short: "Search the memory files, your conversations and context items", Args: cli.AtLeast(1, "the WORDS to look for"), ValidArgsFunction: cobra.NoFileCompletions,
 		Example: "  hob memory search dentist appointment\n  hob memory search --scope notes --max-results 3 \"flight to Lisbon\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]any{"query": cli.Joined(args)}
@@ -100,7 +100,13 @@ func memoryStatusCommand(a *cli.App) *cobra.Command {
 // memoryStatus describes the index in a few lines.
 func memoryStatus(s api.MemoryStatus, clock cli.Clock) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s; the index has %s KB\n", console.Plural(s.Files, "memory file"), console.Plural(s.Chunks, "chunk"), console.Thousands(int(s.Bytes>>10)))
+	fmt.Fprintf(&b, "%s in %s; the index has %s KB\n", console.Plural(s.Files, "memory file"), console.Plural(s.Passages, "passage"), console.Thousands(int(s.Bytes>>10)))
+	if n := s.Chunks - s.Passages - s.Context; n > 0 {
+		fmt.Fprintf(&b, "of conversations it has %s\n", console.Plural(n, "message"))
+	}
+	if s.Context > 0 {
+		fmt.Fprintf(&b, "of context items it has %s\n", console.Plural(s.Context, "passage"))
+	}
 	switch {
 	case s.Running:
 		fmt.Fprintf(&b, "it is being brought up to date: %s left\n", console.Plural(s.Left, "changed file"))
@@ -111,6 +117,12 @@ func memoryStatus(s api.MemoryStatus, clock cli.Clock) string {
 	}
 	if s.Error != "" {
 		fmt.Fprintf(&b, "that failed: %s\n", console.OneLine(s.Error))
+	}
+	if v := s.Vectors; v != nil {
+		fmt.Fprintf(&b, "search by meaning: %s, %d to be made\n", console.Plural(v.Have, "vector"), v.Missing)
+		if v.Fault != "" {
+			fmt.Fprintf(&b, "that failed: %s\n", console.OneLine(v.Fault))
+		}
 	}
 	for _, p := range s.Problems {
 		fmt.Fprintf(&b, "not read: %s\n", console.OneLine(p))
@@ -160,7 +172,7 @@ func memoryAddCommand(a *cli.App) *cobra.Command {
 // memoryForgetCommand makes hob memory forget.
 func memoryForgetCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "forget QUERY|PATH:LINE", Short: "Remove a fact from the memory for good", Args: cli.AtLeast(1, "the words of a fact, or PATH:LINE"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "forget QUERY|PATH:LINE", Short: "Remove a fact from the memory files", Args: cli.AtLeast(1, "the words of a fact, or PATH:LINE"), ValidArgsFunction: cobra.NoFileCompletions,
 		Long:    "Remove one fact from the files of the memory. You are asked right here first. When several facts have the words, they are listed and nothing is removed.",
 		Example: "  hob memory forget door code\n  hob memory forget MEMORY.md:12",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -171,17 +183,22 @@ func memoryForgetCommand(a *cli.App) *cobra.Command {
 
 // callMemory calls a tool of the memory and prints its answer.
 func callMemory(ctx context.Context, a *cli.App, tool string, in any) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	input, err := json.Marshal(in)
-	if err != nil {
-		return fmt.Errorf("encode the call: %w", err)
-	}
-	out, err := cli.CallTool(ctx, a, c, tool, client.ToolCall{Input: input})
+	out, err := askMemory(ctx, a, tool, in)
 	if err != nil {
 		return err
 	}
 	return printOutcome(a, out)
+}
+
+// askMemory calls a tool of the memory.
+func askMemory(ctx context.Context, a *cli.App, tool string, in any) (api.Outcome, error) {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return api.Outcome{}, err
+	}
+	input, err := json.Marshal(in)
+	if err != nil {
+		return api.Outcome{}, fmt.Errorf("encode the call: %w", err)
+	}
+	return cli.CallTool(ctx, a, c, tool, client.ToolCall{Input: input})
 }

@@ -40,6 +40,21 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// What a request read from the provider's cache and what it wrote there are shown apart.
+func TestTheCacheOfATurn(t *testing.T) {
+	for usage, want := range map[string]string{
+		`{"input":1200,"output":5}`:                                  "1,200 tokens in · 5 out",
+		`{"input":1200,"cached":800,"output":5}`:                     "1,200 tokens in (800 cached) · 5 out",
+		`{"input":1200,"cache_written":300,"output":5}`:              "1,200 tokens in (300 written to the cache) · 5 out",
+		`{"input":1200,"cached":800,"cache_written":300,"output":5}`: "1,200 tokens in (800 cached, 300 written to the cache) · 5 out",
+	} {
+		page, err := main.Pages()["turn"]([]byte(`{"id":1,"state":"done","steps":[{"n":1,"kind":"model","state":"done","model":"m","usage":`+usage+`}]}`), time.UTC, 80)
+		if err != nil || !strings.Contains(page, want) {
+			t.Errorf("%s: %v\n%s", usage, err, page)
+		}
+	}
+}
+
 func TestLogLines(t *testing.T) {
 	zone := time.FixedZone("CET", 3600)
 	const at, shown = `"time":"2026-11-21T08:00:05.25Z"`, "2026-11-21 09:00:05.250 CET  "

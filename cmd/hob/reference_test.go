@@ -151,7 +151,7 @@ func shapes() []shape {
 		{"Channel test", "`hob channels test`", "daemon/api/channels.go", "ChannelTest"},
 		{"Pairing", "`hob pairing list`, and what begins, ends or revokes a pairing", "channels/pairing_row.go", "PairingRow"},
 		{"Call", "`hob audit`", rows, "AuditRow"},
-		{"Backup", "`hob backup list`", "daemon/store/backup_folder.go", "BackupFile"},
+		{"Backup", "`hob backup list`", "daemon/sqlite/copies.go", "BackupFile"},
 		{"Answer", "`hob chat TEXT`", "daemon/console/once.go", "Answer"},
 		{"Tool", "`hob tool list`, `hob tool show`", "daemon/console/form.go", "ToolSpec"},
 	}

@@ -25,10 +25,9 @@ const (
 // newRoot makes the tree of all commands. Each command is one function in a file of its own name; to add one,
 // write that function and name it in its group here. Tests compare the help of all commands with golden files.
 //
-// args are those of the command line. nil also makes the commands that need the config reference, which otherwise
-// exist only where args may name them.
+// args are those of the command line. If they name a command, only that one is made: all of them take a tenth of the time of a short
+// command. nil also makes the commands that need the config reference, which otherwise exist only where args may name them.
 func newRoot(a *cli.App, args []string) *cobra.Command {
-	reference := sync.OnceValue(func() config.Reference { return config.NewReference(daemon.ConfigSections()) })
 	cobra.EnableCommandSorting = false // the order below is that of a day with hob
 	root := &cobra.Command{
 		Use:   "hob",
@@ -69,15 +68,9 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 	root.SetHelpFunc(a.Help)
 	root.SetHelpCommand(helpCommand(root))
 	root.SetHelpCommandGroupID(groupRun)
-	addGroup(root, groupRun, upCommand(a), statusCommand(a), serviceCommand(a))
-	addGroup(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), memoryCommand(a), channelsCommand(a, reference, args == nil || slices.Contains(args, "channels")), pairingCommand(a))
-	addGroup(root, groupSchedule, cronCommand(a), watchCommand(a), hookCommand(a), tasksCommand(a), skillsCommand(a), toolCommand(a))
-	addGroup(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), budgetCommand(a))
-	addGroup(root, groupInspect, turnsCommand(a), whyCommand(a), inboxCommand(a), outboxCommand(a), auditCommand(a), capabilitiesCommand(a), logsCommand(a))
-	addGroup(root, groupKeep, modelCommand(a), configCommand(a, reference), doctorCommand(a), safeModeCommand(a), backupCommand(a), versionCommand(a))
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	nameShells(root)
+	addNamed(root, a, args, allCommands(args == nil || slices.Contains(args, "channels")))
 	return root
 }
 
@@ -102,12 +95,83 @@ func nameShells(root *cobra.Command) {
 	}
 }
 
-// addGroup adds commands below one heading of hob help.
-func addGroup(root *cobra.Command, group string, commands ...*cobra.Command) {
-	for _, c := range commands {
-		c.GroupID = group
-		root.AddCommand(c)
+// command is a command of hob: its heading in hob help, its name, and what makes it.
+type command struct {
+	group, name string
+	build       func(*cli.App) *cobra.Command
+}
+
+// allCommands lists the commands in the order of hob help. withReference also makes those of channels that need the config reference.
+func allCommands(withReference bool) []command {
+	reference := sync.OnceValue(func() config.Reference { return config.NewReference(daemon.ConfigSections()) })
+	return []command{
+		{groupRun, "up", upCommand},
+		{groupRun, "status", statusCommand},
+		{groupRun, "service", serviceCommand},
+		{groupChat, "chat", chatCommand},
+		{groupChat, "send", sendCommand},
+		{groupChat, "sessions", sessionsCommand},
+		{groupChat, "memory", memoryCommand},
+		{groupChat, "context", contextCommand},
+		{groupChat, "channels", func(a *cli.App) *cobra.Command { return channelsCommand(a, reference, withReference) }},
+		{groupChat, "pairing", pairingCommand},
+		{groupSchedule, "cron", cronCommand},
+		{groupSchedule, "watch", watchCommand},
+		{groupSchedule, "hook", hookCommand},
+		{groupSchedule, "tasks", tasksCommand},
+		{groupSchedule, "skills", skillsCommand},
+		{groupSchedule, "tool", toolCommand},
+		{groupSchedule, "mcp", func(a *cli.App) *cobra.Command { return mcpCommand(a, reference) }},
+		{groupAllow, "approvals", approvalsCommand},
+		{groupAllow, "grants", grantsCommand},
+		{groupAllow, "trust", trustCommand},
+		{groupAllow, "endpoint", endpointCommand},
+		{groupAllow, "budget", budgetCommand},
+		{groupInspect, "turns", turnsCommand},
+		{groupInspect, "why", whyCommand},
+		{groupInspect, "inbox", inboxCommand},
+		{groupInspect, "outbox", outboxCommand},
+		{groupInspect, "audit", auditCommand},
+		{groupInspect, "capabilities", capabilitiesCommand},
+		{groupInspect, "logs", logsCommand},
+		{groupKeep, "model", modelCommand},
+		{groupKeep, "config", func(a *cli.App) *cobra.Command { return configCommand(a, reference) }},
+		{groupKeep, "doctor", doctorCommand},
+		{groupKeep, "safe-mode", safeModeCommand},
+		{groupKeep, "backup", backupCommand},
+		{groupKeep, "version", versionCommand},
 	}
+}
+
+// addNamed adds the command that args name. If they name none, it adds all: help lists them, completion offers them, and a mistake in typing
+// is compared with them.
+func addNamed(root *cobra.Command, a *cli.App, args []string, all []command) {
+	name := firstWord(args)
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i >= 0 {
+		all = all[i : i+1]
+	}
+	for _, c := range all {
+		made := c.build(a)
+		made.GroupID = c.group
+		root.AddCommand(made)
+	}
+	if i < 0 {
+		nameShells(root)
+	}
+}
+
+// firstWord returns the first of args that is neither a flag nor the value of one.
+func firstWord(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--home":
+			i++ // its value
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i]
+		}
+	}
+	return ""
 }
 
 // subcommandNames names the commands of the one that args name. It offers the words after hob help.

@@ -43,12 +43,7 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 				return queue(cmd.Context(), a, client.Message{Session: args[0], Text: cli.Joined(args[1:])})
 			},
 		},
-		&cobra.Command{
-			Use: "export SESSION", Short: "Print all items of a conversation, one JSON object per line", Args: cli.Exactly(1, "one SESSION"),
-			Example: "  hob sessions export garden > garden.jsonl", ValidArgsFunction: cli.Complete(a, api.Sessions),
-			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
-		},
-		compactCommand(a), sessionsSearchCommand(a), archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
+		exportCommand(a), compactCommand(a), sessionsSearchCommand(a), archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
 	)
 }
 
@@ -151,6 +146,9 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 	for _, b := range done.Backups {
 		text += "\nthis backup may still hold it: " + b
 	}
+	if len(done.Backups) == 0 {
+		text += "\nno backup in hob's folder holds it"
+	}
 	return a.Done(done, text)
 }
 
@@ -176,20 +174,4 @@ func drawSession(a *cli.App, s api.SessionDetail) error {
 		fmt.Fprintf(&b, "%s: %s\n", console.OneLine(who), text)
 	}
 	return a.Text(b.String())
-}
-
-// exportSession prints the items of a transcript as the daemon wrote them, one on each line, for other
-// programs. With --json it is one document, like any other command.
-func exportSession(ctx context.Context, a *cli.App, key string) error {
-	type transcript struct {
-		Items []json.RawMessage `json:"transcript"`
-	}
-	return cli.ShowRow(ctx, a, api.Show[transcript](api.ShowSession), key, func(s transcript, _ json.RawMessage, _ cli.Clock) error {
-		for _, item := range s.Items {
-			if err := a.Document(item); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

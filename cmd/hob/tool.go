@@ -167,6 +167,9 @@ func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (con
 	if n := console.Nearest(name, names); n != "" {
 		return console.ToolSpec{}, cli.Usage("", "there is no tool %q; did you mean %q?", name, n)
 	}
+	if strings.Contains(name, "__") { // of an MCP server that is not in use
+		return console.ToolSpec{}, cli.Usage("see why with: hob mcp list", "there is no tool %q now", name)
+	}
 	return console.ToolSpec{}, cli.Usage("list them with: hob tool list", "there is no tool %q", name)
 }
 

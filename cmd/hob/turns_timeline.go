@@ -173,16 +173,23 @@ func (t timeline) request(s api.Step) timelineEntry {
 	return m
 }
 
-// usageText is the tokens of a request, "" when it counted none. Cached input is cheaper, and reasoning is
-// output that is not shown, so both are named.
+// usageText is the tokens of a request, "" when it counted none. Input from the cache is cheaper than other input, input
+// that goes into the cache may cost more, and reasoning is output that is not shown, so all three are named.
 func usageText(s api.Step) string {
 	u := s.Usage
 	if u.Input+u.Output == 0 {
 		return ""
 	}
 	text := console.Thousands(u.Input) + " tokens in"
+	var cache []string
 	if u.Cached > 0 {
-		text += " (" + console.Thousands(u.Cached) + " cached)"
+		cache = append(cache, console.Thousands(u.Cached)+" cached")
+	}
+	if u.Written > 0 {
+		cache = append(cache, console.Thousands(u.Written)+" written to the cache")
+	}
+	if len(cache) > 0 {
+		text += " (" + strings.Join(cache, ", ") + ")"
 	}
 	text += " · " + console.Thousands(u.Output) + " out"
 	if u.Reasoning > 0 {

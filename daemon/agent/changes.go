@@ -25,8 +25,8 @@ func (r modelCalls) noteChanges(ctx context.Context, st turn.Snapshot, info llm.
 	if asked || info.Interpreter || st.Turn.Parent != 0 || st.Turn.Key == heartbeatSession {
 		return false, nil
 	}
-	guest := st.Turn.Asker != event.Owner
-	seen, err := r.run.thread.Prompts.Shown(ctx, st.Turn.Session, guest)
+	guest := st.Turn.Guest
+	seen, err := r.shown(ctx, st.Turn.Session, guest)
 	if err != nil {
 		return false, fmt.Errorf("read what session %s was shown: %w", st.Turn.Key, err)
 	}
@@ -48,6 +48,14 @@ func (r modelCalls) noteChanges(ctx context.Context, st turn.Snapshot, info llm.
 	err = r.run.commit(ctx, c)
 	r.run.opening = nil
 	return true, err
+}
+
+// shown returns the sections that the session was shown last. The claim of a new turn has brought them.
+func (r modelCalls) shown(ctx context.Context, session int64, guest bool) ([]turn.Section, error) {
+	if r.run.opening != nil {
+		return r.run.opening.Shown, nil
+	}
+	return r.run.thread.Prompts.Shown(ctx, session, guest)
 }
 
 // changeNotes returns a note for each section that differs. hob's own sections do not count: they change with the config, which makes a new prefix.

@@ -231,7 +231,7 @@ func (c *compaction) summarise(ctx context.Context, keep int) (done bool, err er
 		}
 	}
 	for _, class := range []turn.Class{turn.Own, turn.Foreign} {
-		list := class.Of(covered)
+		list := class.Of(c.lasting.Remembered(covered))
 		if len(list) == 0 {
 			continue
 		}

@@ -30,6 +30,57 @@ const (
 	callsEnd  = `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
 )
 
+// events are the events of a stream in the Messages protocol, written as JSON.
+func events(list ...string) string {
+	var b strings.Builder
+	for _, e := range list {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(e, `{"type":"`), `"`)
+		b.WriteString("event: " + kind + "\ndata: " + e + "\n\n")
+	}
+	return b.String()
+}
+
+// or adds the same fault in the Messages protocol to a turn.
+func or(t llmtest.Turn, list ...string) llmtest.Turn {
+	t.RawMessages = events(list...)
+	return t
+}
+
+const (
+	messageStart = `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"large","content":[],"usage":{"input_tokens":9,"output_tokens":1}}}`
+	messageStop  = `{"type":"message_stop"}`
+	textBlock    = `{"type":"text","text":""}`
+	noteBlock    = `{"type":"tool_use","id":"call_1","name":"note","input":{}}`
+)
+
+func blockStart(index int, block string) string {
+	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, block)
+}
+
+func blockDelta(index int, delta string) string {
+	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":%s}`, index, delta)
+}
+
+func blockStop(index int) string {
+	return fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index)
+}
+
+func messageEnd(reason string) string {
+	return fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q},"usage":{"output_tokens":4}}`, reason)
+}
+
+// Pieces of answers in the Messages protocol.
+var (
+	soFarBlock = []string{messageStart, blockStart(0, textBlock), blockDelta(0, `{"type":"text_delta","text":"so far"}`)}
+	noteInput  = blockDelta(0, `{"type":"input_json_delta","partial_json":"{\"what\":\"it\"}"}`)
+	noteCall   = []string{messageStart, blockStart(0, noteBlock), noteInput, blockStop(0)}
+)
+
+// gone is the error event of the Messages protocol, with the key in it.
+func gone(kind string) string {
+	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":"upstream is gone (key %s)"}}`, kind, theKey)
+}
+
 // breaks is the error object of a stream that breaks off, with the key in it.
 func breaks(code string) string {
 	return fmt.Sprintf(`{"error":{"message":"upstream is gone (key %s)","code":%s}}`, theKey, code)
@@ -43,29 +94,31 @@ func typed(kind string, t llmtest.Turn) llmtest.Turn {
 
 func TestFaultsOfTheStream(t *testing.T) {
 	const object = `{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"all at once"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":4}}`
+	const message = `{"type":"message","role":"assistant","content":[{"type":"text","text":"all at once"}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":4}}`
+	const untyped = "\n\nevent: error\ndata: {\"message\":\"gone\"}\n\n"
 	text := llmtest.Say("so far so good")
 	playAll(t, []fault{
 		{name: "no finish reason", turn: llmtest.Turn{Answer: text, NoFinish: true}, asks: allTries, takes: allWaits, says: "the model's answer broke off: the stream ended without a finish reason", once: 2, after: oneWait, billed: true},
 		{name: "error for a finish reason", turn: llmtest.Turn{Answer: text, Finish: "error"}, asks: allTries, takes: allWaits, says: "the server ended the answer with an error", once: 2, after: oneWait, billed: true},
-		{name: "error in the middle", turn: raw(saysSoFar, breaks(`"server_error"`)), asks: allTries, takes: allWaits, says: "broke off: upstream is gone (key [the key])", once: 2, after: oneWait, billed: true},
-		{name: "error event in the middle", turn: llmtest.Turn{Raw: "data: " + saysSoFar + "\n\nevent: error\ndata: {\"message\":\"gone\"}\n\n"}, asks: allTries, takes: allWaits, says: "broke off: gone", once: 2, after: oneWait, billed: true},
-		{name: "error after a call", turn: raw(callsOnce, breaks(`"server_error"`)), asks: allTries, takes: allWaits, says: "upstream is gone", once: 2, after: oneWait, billed: true, also: ran("note", 0)},
-		{name: "overflow in the middle", turn: raw(breaks(`"context_length_exceeded"`)), asks: 1, says: "the conversation is too long for the model (/new begins a new one)"},
-		{name: "no JSON", turn: raw(saysSoFar, "{"+theKey), asks: allTries, takes: allWaits, says: "sent no valid answer", once: 2, after: oneWait, billed: true},
-		{name: "a call without a name", turn: raw(strings.Replace(callsOnce, "note", "", 1), callsEnd), asks: allTries, takes: allWaits, says: "a call without a tool's name", once: 2, after: oneWait, billed: true},
+		{name: "error in the middle", turn: or(raw(saysSoFar, breaks(`"server_error"`)), append(soFarBlock, gone("stream_error"))...), asks: allTries, takes: allWaits, says: "broke off: upstream is gone (key [the key])", once: 2, after: oneWait, billed: true},
+		{name: "error event in the middle", turn: llmtest.Turn{Raw: "data: " + saysSoFar + untyped, RawMessages: events(soFarBlock...) + untyped}, asks: allTries, takes: allWaits, says: "broke off: gone", once: 2, after: oneWait, billed: true},
+		{name: "error after a call", turn: or(raw(callsOnce, breaks(`"server_error"`)), append(noteCall, gone("stream_error"))...), asks: allTries, takes: allWaits, says: "upstream is gone", once: 2, after: oneWait, billed: true, also: ran("note", 0)},
+		{name: "overflow in the middle", turn: or(raw(breaks(`"context_length_exceeded"`)), `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}`), asks: 1, says: "the conversation is too long for the model (/new begins a new one)"},
+		{name: "no JSON", turn: or(raw(saysSoFar, "{"+theKey), append(soFarBlock, "{"+theKey)...), asks: allTries, takes: allWaits, says: "sent no valid answer", once: 2, after: oneWait, billed: true},
+		{name: "a call without a name", turn: or(raw(strings.Replace(callsOnce, "note", "", 1), callsEnd), messageStart, blockStart(0, strings.Replace(noteBlock, "note", "", 1)), noteInput, blockStop(0), messageEnd("tool_use"), messageStop), asks: allTries, takes: allWaits, says: "a call without a tool's name", once: 2, after: oneWait, billed: true},
 
 		{name: "a web page", turn: typed("text/html", llmtest.Turn{Raw: "<html>Log in</html>"}), asks: allTries, takes: allWaits, says: "a web page came instead of an answer; is base_url right?", once: 2, after: oneWait, billed: true},
 		{name: "plain text", turn: typed("text/plain", llmtest.Turn{Raw: "ok " + theKey + "\n"}), asks: allTries, takes: allWaits, says: "not a stream: ok [the key]", once: 2, after: oneWait, billed: true},
 		{name: "an error object with 200", turn: typed("application/json", llmtest.Turn{Raw: `{"error":{"message":"no ` + theKey + `"}}`}), asks: allTries, takes: allWaits, says: "no [the key]", once: 2, after: oneWait, billed: true},
-		{name: "a whole answer instead of a stream", turn: typed("application/json", llmtest.Turn{Raw: object}), state: turn.Done, asks: 1, says: "all at once"},
+		{name: "a whole answer instead of a stream", turn: typed("application/json", llmtest.Turn{Raw: object, RawMessages: message}), state: turn.Done, asks: 1, says: "all at once"},
 		{name: "a stream by another name", turn: typed("application/octet-stream", streams("fine")), state: turn.Done, asks: 1, says: "fine"},
-		{name: "invalid UTF-8", turn: raw(strings.Replace(saysSoFar, "far", "f\xff\xc3r", 1), stops), state: turn.Done, asks: 1, says: "so f\uFFFD"},
-		{name: "invalid UTF-8 in arguments", play: atFirst(raw(strings.Replace(callsOnce, "it", "\xff", 1), callsEnd)), state: turn.Done, asks: 2, says: "well", also: ran("note", 1)},
+		{name: "invalid UTF-8", turn: or(raw(strings.Replace(saysSoFar, "far", "f\xff\xc3r", 1), stops), soFarBlock[0], soFarBlock[1], strings.Replace(soFarBlock[2], "far", "f\xff\xc3r", 1), blockStop(0), messageEnd("end_turn"), messageStop), state: turn.Done, asks: 1, says: "so f\uFFFD"},
+		{name: "invalid UTF-8 in arguments", play: atFirst(or(raw(strings.Replace(callsOnce, "it", "\xff", 1), callsEnd), messageStart, blockStart(0, noteBlock), strings.Replace(noteInput, "it", "\xff", 1), blockStop(0), messageEnd("tool_use"), messageStop)), state: turn.Done, asks: 2, says: "well", also: ran("note", 1)},
 		{name: "chunks of text twice", turn: llmtest.Turn{Answer: llmtest.Say("good"), Twice: true}, state: turn.Done, asks: 1, says: "goodgood"},
-		{name: "the end twice", turn: raw(saysSoFar, stops, stops, "[DONE]", "[DONE]"), state: turn.Done, asks: 1, says: "so far"},
+		{name: "the end twice", turn: or(raw(saysSoFar, stops, stops, "[DONE]", "[DONE]"), append(soFarBlock, blockStop(0), blockStop(0), messageEnd("end_turn"), messageEnd("end_turn"), messageStop, messageStop)...), state: turn.Done, asks: 1, says: "so far"},
 		{name: "no count of tokens", turn: llmtest.Turn{Answer: text, NoUsage: true}, state: turn.Done, asks: 1, says: "so far so good"},
-		{name: "error in the middle with a code", turn: raw(saysSoFar, breaks("502")), asks: allTries, takes: allWaits, says: "upstream is gone", once: 2, after: oneWait, billed: true},
-		{name: "the chunk of a call twice", play: atFirst(raw(callsOnce, callsOnce, callsEnd)), state: turn.Done, asks: 2, says: "well", also: ran("note", 1)},
+		{name: "error in the middle with a code", turn: or(raw(saysSoFar, breaks("502")), append(soFarBlock, gone("overloaded_error"))...), asks: allTries, takes: allWaits, says: "upstream is gone", once: 2, after: oneWait, billed: true},
+		{name: "the chunk of a call twice", play: atFirst(or(raw(callsOnce, callsOnce, callsEnd), messageStart, noteCall[1], noteCall[1], noteInput, blockStop(0), blockStop(0), messageEnd("tool_use"), messageEnd("tool_use"), messageStop)), state: turn.Done, asks: 2, says: "well", also: ran("note", 1)},
 	})
 }
 
@@ -163,7 +216,7 @@ func TestFaultsOfTheModel(t *testing.T) {
 
 		// Calls that run, and lead nowhere.
 		{name: "two calls with one id", turn: streamed(llm.ToolCall, callOf("call_1", "look", `{"what":"a"}`), callOf("call_1", "look", `{"what":"b"}`)), asks: 3, says: circle, once: 2, also: all(ran("look", 6), told("look did a", "look did b"))},
-		{name: "two calls with one id and one index", turn: llmtest.Turn{Answer: streamed("", callOf("call_1", "look", `{"what":"a"}`)).Answer, Raw: twins}, asks: 3, says: circle, once: 2, also: all(ran("look", 6), told("look did a", "look did b"))},
+		{name: "two calls with one id and one index", compatible: true, turn: llmtest.Turn{Answer: streamed("", callOf("call_1", "look", `{"what":"a"}`)).Answer, Raw: twins}, asks: 3, says: circle, once: 2, also: all(ran("look", 6), told("look did a", "look did b"))},
 		{name: "a thousand calls", turn: many(1000), with: func(r *harness) { r.limits.Requests = 2 }, asks: 2, says: "it needed more than 2 model requests", once: 2, also: ran("look", 2*64)},
 		{name: "the same call for ever", turn: streamed(llm.ToolCall, callOf("call_1", "look", `{"what":"x"}`)), asks: 3, says: same, once: 2, also: ran("look", 2)},
 		{name: "the same call with an effect for ever", turn: streamed(llm.ToolCall, callOf("call_1", "note", `{"what":"x"}`)), asks: 3, says: same, once: 2, also: ran("note", 2)},
@@ -204,31 +257,33 @@ func TestFaultsWithinTheBudget(t *testing.T) {
 		{"reset in the middle, in money", llmtest.Turn{Answer: llmtest.Say("so far"), Break: llmtest.Drop, At: 300}, llm.Price{Input: 3_000_000, Output: 15_000_000}},
 		{"no JSON, in money", raw("{"), llm.Price{Input: 3_000_000, Output: 15_000_000}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			open := func(t *testing.T) []*host {
-				return []*host{newHost(t, llm.Config{Provider: "compatible", Model: "large", Price: c.price}, false)}
-			}
-			overWire(t, open, func(t *testing.T, w *wireHarness) {
-				h := w.hosts[0]
-				h.suffer(fault{turn: c.turn}, always, "well")
-				got := w.finished(t, w.say("do it"))
-				if came := h.heal(); came != 3 || got.State != turn.Failed {
-					t.Errorf("the turn is %s after %d requests", got.State, came)
+		for _, provider := range []string{"compatible", "anthropic"} {
+			t.Run(provider+"/"+c.name, func(t *testing.T) {
+				open := func(t *testing.T) []*host {
+					return []*host{newHost(t, llm.Config{Provider: provider, Model: "large", MaxOutput: 8192, Price: c.price}, false)}
 				}
-				contains(t, w.final(t, got.ID), "today's budget is used up, or has no room for another request")
-				if b := w.budget(); c.price.Known() != (b.Used.Micros() > micros*2/3) || c.price.Known() == (b.UsedTokens > tokens*2/3) {
-					t.Errorf("spent is %+v", b)
-				}
-				w.sound(t)
-				time.Sleep(24 * time.Hour)
-				w.goesOn(t)
-				for _, notice := range []string{"80 % of today's budget", "today's budget is used up"} {
-					if n := strings.Count(strings.Join(w.bodies(), "\n"), notice); n != 1 {
-						t.Errorf("%q was said %d times", notice, n)
+				overWire(t, open, func(t *testing.T, w *wireHarness) {
+					h := w.hosts[0]
+					h.suffer(fault{turn: c.turn}, always, "well")
+					got := w.finished(t, w.say("do it"))
+					if came := h.heal(); came != 3 || got.State != turn.Failed {
+						t.Errorf("the turn is %s after %d requests", got.State, came)
 					}
-				}
-			}, func(r *harness) { r.policy.PerDayTokens, r.policy.PerDayMicros = tokens, micros })
-		})
+					contains(t, w.final(t, got.ID), "today's budget is used up, or has no room for another request")
+					if b := w.budget(); c.price.Known() != (b.Used.Micros() > micros*2/3) || c.price.Known() == (b.UsedTokens > tokens*2/3) {
+						t.Errorf("spent is %+v", b)
+					}
+					w.sound(t)
+					time.Sleep(24 * time.Hour)
+					w.goesOn(t)
+					for _, notice := range []string{"80 % of today's budget", "today's budget is used up"} {
+						if n := strings.Count(strings.Join(w.bodies(), "\n"), notice); n != 1 {
+							t.Errorf("%q was said %d times", notice, n)
+						}
+					}
+				}, func(r *harness) { r.policy.PerDayTokens, r.policy.PerDayMicros = tokens, micros })
+			})
+		}
 	}
 }
 

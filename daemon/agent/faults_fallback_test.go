@@ -71,6 +71,12 @@ func TestFaultsWithAnotherModelBehind(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			overWire(t, two, c.play)
 		})
+		// The other way round, the model that steps in speaks another protocol than the first one.
+		t.Run("anthropic/"+c.name, func(t *testing.T) {
+			overWire(t, func(t *testing.T) []*host {
+				return []*host{newHost(t, llm.Config{Provider: "anthropic", Model: "large"}, false), newHost(t, llm.Config{Provider: "compatible", Model: "spare"}, false)}
+			}, c.play)
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
+	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/sys/systest"
 )
@@ -163,16 +164,18 @@ func wrongCertificate(cert tls.Certificate) func(context.Context, *llmtest.Pipe)
 
 func TestFaultsOfTheLine(t *testing.T) {
 	const away = "the model's server cannot be reached: "
-	tick := func(conn net.Conn) error {
-		for {
-			if _, err := io.WriteString(conn, ": wait\n\n"); err != nil {
-				return err
-			}
-			if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
-				return err
-			}
-			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-				return err // nobody listens any more
+	ticks := func(sign string) func(conn net.Conn) error {
+		return func(conn net.Conn) error {
+			for {
+				if _, err := io.WriteString(conn, sign); err != nil {
+					return err
+				}
+				if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+					return err
+				}
+				if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+					return err // nobody listens any more
+				}
 			}
 		}
 	}
@@ -187,11 +190,12 @@ func TestFaultsOfTheLine(t *testing.T) {
 		{name: "connect hang", dial: fails(dialTimeout, os.ErrDeadlineExceeded), asks: allTries, takes: allWaits + allTries*dialTimeout, says: "i/o timeout", once: 2, after: oneWait + dialTimeout},
 		{name: "TLS: broken off", https: true, dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
 		{name: "TLS: hang", https: true, dial: neverAnswers, asks: allTries, takes: allWaits + allTries*10*time.Second, says: "TLS handshake timeout", once: 2, after: oneWait + 10*time.Second},
-		{name: "closed without a word", dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
+		// A request that fits into one write may have been read before the connection closed, and counts as paid for. This one does not fit.
+		{name: "closed without a word", asked: strings.Repeat("do it ", 1000), dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
 		{name: "no HTTP", dial: speaks("ERROR\r\n", sendNothing), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
 		{name: "first byte hang", turn: llmtest.Turn{Break: llmtest.Hang}, asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
 		{name: "hang in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so"), Break: llmtest.Hang, At: 300}, asks: 3, takes: 3*time.Minute + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + time.Minute, billed: true},
-		{name: "signs of life and nothing else", dial: speaks(streaming, tick), asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
+		{name: "signs of life and nothing else", dial: speaks(streaming, ticks(": wait\n\n")), asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
 		{name: "reset in the middle", dial: resets(600), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
 		{name: "reset between the head and the body", dial: resets(180), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
 		{name: "cut in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so good"), Break: llmtest.Cut, At: 300}, asks: allTries, takes: allWaits, says: "without a finish reason", once: 2, after: oneWait, billed: true},
@@ -201,6 +205,11 @@ func TestFaultsOfTheLine(t *testing.T) {
 		{name: "no HTTP, and the key in it", dial: speaks("ERROR:"+theKey+"\r\n", sendNothing), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
 		{name: "TLS: a certificate that nobody knows", https: true, dial: wrongCertificate(certificate(t)), asks: 1, says: "certificate signed by unknown authority"},
 	})
+	// A model may think for minutes without a word, so pings keep a stream alive for longer than comments do.
+	playOver(t, "anthropic", []fault{{
+		name: "pings and nothing else", dial: speaks(streaming+events(messageStart), ticks(events(`{"type":"ping"}`))),
+		asks: 3, takes: turnLimit, says: "it ran for 15m0s, the limit of one turn", once: 2, after: oneWait + 5*time.Minute, billed: true,
+	}})
 }
 
 // endless is a server that says the same for ever; sent counts its bytes. It makes them while it sends.
@@ -226,30 +235,44 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	chunk := func(delta string) string {
 		return fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{%s},"finish_reason":null}]}`+"\n\n", delta)
 	}
+	begin := func(block string) string { return events(messageStart, blockStart(0, block)) }
+	piece := func(kind, field string) string {
+		return events(blockDelta(0, fmt.Sprintf(`{"type":%q,%q:%q}`, kind, field, words)))
+	}
 	const byLimit, bySize = "the answer is far longer than its limit", "the answer is longer than 16 MB"
 	for _, c := range []struct {
-		name, first, piece, says string
-		most                     int // MB that are taken
+		name, provider, first, piece, says string
+		most                               int // MB that are taken
 	}{
-		{"text", "", chunk(`"content":"` + words + `"`), byLimit, 2},
-		{"reasoning", "", chunk(`"reasoning_content":"` + words + `"`), byLimit, 2},
-		{"arguments", chunk(`"tool_calls":[{"index":0,"id":"a","function":{"name":"note","arguments":"{\"what\":\""}}]`), chunk(`"tool_calls":[{"index":0,"function":{"arguments":"` + words + `"}}]`), byLimit, 2},
-		{"one line", "data: {", words, bySize, 17},
-		{"no stream", `{"choices":[{"message":{"content":"`, words, bySize, 17},
-		{"signs of life", "", strings.Repeat(": wait\n\n", 1<<12), bySize, 17},
+		{"text", "compatible", "", chunk(`"content":"` + words + `"`), byLimit, 2},
+		{"text", "anthropic", begin(textBlock), piece("text_delta", "text"), byLimit, 2},
+		{"reasoning", "compatible", "", chunk(`"reasoning_content":"` + words + `"`), byLimit, 2},
+		{"reasoning", "anthropic", begin(`{"type":"thinking","thinking":"","signature":""}`), piece("thinking_delta", "thinking"), byLimit, 2},
+		{"signature", "anthropic", begin(`{"type":"thinking","thinking":"","signature":""}`), piece("signature_delta", "signature"), byLimit, 2},
+		{"arguments", "compatible", chunk(`"tool_calls":[{"index":0,"id":"a","function":{"name":"note","arguments":"{\"what\":\""}}]`), chunk(`"tool_calls":[{"index":0,"function":{"arguments":"` + words + `"}}]`), byLimit, 2},
+		{"arguments", "anthropic", begin(noteBlock), piece("input_json_delta", "partial_json"), byLimit, 2},
+		{"one line", "", "data: {", words, bySize, 17},
+		{"no stream", "", `{"choices":[{"message":{"content":"`, words, bySize, 17},
+		{"signs of life", "", "", strings.Repeat(": wait\n\n", 1<<12), bySize, 17},
+		{"pings", "anthropic", events(messageStart), strings.Repeat(events(`{"type":"ping"}`), 1<<10), bySize, 17},
 	} {
-		sent := 0
-		playAll(t, []fault{{
-			name: c.name, dial: endless(c.first, c.piece, &sent), asks: 1, says: "the model's answer did not end: " + c.says, billed: true,
-			also: func(t *testing.T, w *wireHarness, _ int64) {
-				if sent == 0 || sent > c.most<<20 {
-					t.Errorf("%d bytes were taken, want %d MB at most", sent, c.most)
-				}
-				if w.times("note") > 0 {
-					t.Error("a call ran whose arguments have no end")
-				}
-			},
-		}})
+		for _, provider := range []string{"compatible", "anthropic"} {
+			if c.provider != "" && c.provider != provider {
+				continue
+			}
+			sent := 0
+			playOver(t, provider, []fault{{
+				name: c.name, dial: endless(c.first, c.piece, &sent), asks: 1, says: "the model's answer did not end: " + c.says, billed: true,
+				also: func(t *testing.T, w *wireHarness, _ int64) {
+					if sent == 0 || sent > c.most<<20 {
+						t.Errorf("%d bytes were taken, want %d MB at most", sent, c.most)
+					}
+					if w.times("note") > 0 {
+						t.Error("a call ran whose arguments have no end")
+					}
+				},
+			}})
+		}
 	}
 }
 
@@ -257,37 +280,51 @@ func TestAnswersWithoutEnd(t *testing.T) {
 // runs.
 func TestCutAtEveryByte(t *testing.T) {
 	answer := use("note", "über")
-	wire := llmtest.Streamed(answer).Wire(0)
-	last := strings.Index(wire, `"finish_reason":"tool_calls"`)
-	complete := last + strings.Index(wire[last:], "\n\n") + 2 // without the end of its line an event is not there
-	for how, step := range map[llmtest.Break]int{llmtest.Cut: 1, llmtest.Drop: 7} {
-		switch {
-		case testing.Short():
-			step = 37
-		case !systest.Thorough():
-			step *= 5
-		}
-		overWire(t, fault{}.hosts, func(t *testing.T, w *wireHarness) {
-			for at := range len(wire) + 1 {
-				if at%step != 0 && (at < complete-2 || at > complete) {
-					continue
-				}
-				w.hosts[0].suffer(fault{turn: llmtest.Turn{Answer: answer, Break: how, At: at}}, 1, "well")
-				before := w.times("note")
-				in := ownerSays("go")
-				in.Session = fmt.Sprint("cut at ", at)
-				got := w.finished(t, w.post(in))
-				lost, paid := w.lost(got.ID)
-				ran := w.times("note") - before
-				if said := w.final(t, got.ID); got.State != turn.Done || said != "well" {
-					t.Fatalf("cut at %d: %s, %q", at, got.State, said)
-				}
-				if whole := at >= complete; whole != (ran == 1) || whole != (lost == 0) || lost != paid {
-					t.Fatalf("cut at %d of %d (complete at %d): the call ran %d times, %d requests were lost, %d paid for", at, len(wire), complete, ran, lost, paid)
-				}
+	answer.Usage = llm.Usage{Input: 1000, Output: 40} // else the stream's length depends on the request's
+	for provider, c := range map[string]struct{ wire, reason string }{
+		"compatible": {llmtest.Streamed(answer).Wire(0), `"finish_reason":"tool_calls"`},
+		"anthropic":  {llmtest.Streamed(answer).MessagesWire(0), `"stop_reason":"tool_use"`},
+	} {
+		wire, last := c.wire, strings.Index(c.wire, c.reason)
+		complete := last + strings.Index(wire[last:], "\n\n") + 2 // without the end of its line an event is not there
+		for how, step := range map[llmtest.Break]int{llmtest.Cut: 1, llmtest.Drop: 7} {
+			switch {
+			case testing.Short():
+				step = 37
+			case !systest.Thorough():
+				step *= 5
 			}
-			w.goesOn(t)
-			w.sound(t)
-		}, func(r *harness) { r.policy.PerDayTokens = 100_000_000 })
+			t.Run(fmt.Sprint(provider, " ", how), func(t *testing.T) {
+				overWire(t, fault{provider: provider}.hosts, func(t *testing.T, w *wireHarness) {
+					w.cutAt(t, len(wire), complete, step, llmtest.Turn{Answer: answer, Break: how})
+				}, func(r *harness) { r.policy.PerDayTokens = 100_000_000 })
+			})
+		}
 	}
+}
+
+// cutAt plays a stream that breaks off at every step-th byte, and around the byte at which its answer is complete.
+func (w *wireHarness) cutAt(t *testing.T, size, complete, step int, cut llmtest.Turn) {
+	t.Helper()
+	for at := range size + 1 {
+		if at%step != 0 && (at < complete-2 || at > complete) {
+			continue
+		}
+		cut.At = at
+		w.hosts[0].suffer(fault{turn: cut}, 1, "well")
+		before := w.times("note")
+		in := ownerSays("go")
+		in.Session = fmt.Sprint("cut at ", at)
+		got := w.finished(t, w.post(in))
+		lost, paid := w.lost(got.ID)
+		ran := w.times("note") - before
+		if said := w.final(t, got.ID); got.State != turn.Done || said != "well" {
+			t.Fatalf("cut at %d: %s, %q", at, got.State, said)
+		}
+		if whole := at >= complete; whole != (ran == 1) || whole != (lost == 0) || lost != paid {
+			t.Fatalf("cut at %d of %d (complete at %d): the call ran %d times, %d requests were lost, %d paid for", at, size, complete, ran, lost, paid)
+		}
+	}
+	w.goesOn(t)
+	w.sound(t)
 }

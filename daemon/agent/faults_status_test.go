@@ -83,7 +83,7 @@ func TestFaultsByStatus(t *testing.T) {
 func TestNoFaultAtAll(t *testing.T) {
 	playAll(t, []fault{
 		{name: "an answer", turn: streams("fine"), state: turn.Done, asks: 1, says: "fine"},
-		{name: "an answer of another model than asked for", turn: llmtest.Turn{Raw: renamed}, state: turn.Done, asks: 1, says: "hello from elsewhere"},
+		{name: "an answer of another model than asked for", turn: or(llmtest.Turn{Raw: renamed}, strings.Replace(messageStart, "large", "large-2026-11-20", 1), blockStart(0, textBlock), blockDelta(0, `{"type":"text_delta","text":"hello from elsewhere"}`), blockStop(0), messageEnd("end_turn"), messageStop), state: turn.Done, asks: 1, says: "hello from elsewhere"},
 	})
 }
 

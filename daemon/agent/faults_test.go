@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/anthropic"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/llm/openai"
 )
@@ -42,13 +45,16 @@ const (
 // fault is a row of the fault table: what a model's server or the way to it does, and what comes of it. What hob tries again
 // plays twice: as a fault that stays, and as one that happens once.
 type fault struct {
-	name  string
-	turn  llmtest.Turn                                                 // what the server does with a request
-	play  func(n int) llmtest.Turn                                     // the same, where it depends on how many came before
-	dial  func(ctx context.Context, p *llmtest.Pipe) (net.Conn, error) // what the line does with a connection
-	https bool                                                         // the server speaks TLS
-	with  func(*harness)                                               // what the rig has that others have not
-	also  func(t *testing.T, w *wireHarness, id int64)                 // what else holds after a fault that stays
+	name       string
+	provider   string                                                       // "": compatible
+	turn       llmtest.Turn                                                 // what the server does with a request
+	play       func(n int) llmtest.Turn                                     // the same, where it depends on how many came before
+	dial       func(ctx context.Context, p *llmtest.Pipe) (net.Conn, error) // what the line does with a connection
+	https      bool                                                         // the server speaks TLS
+	compatible bool                                                         // it is about Chat Completions alone: the other protocol cannot have it
+	asked      string                                                       // what the owner says; "": do it
+	with       func(*harness)                                               // what the rig has that others have not
+	also       func(t *testing.T, w *wireHarness, id int64)                 // what else holds after a fault that stays
 
 	state turn.Status   // how the turn ends when the fault stays; default: failed
 	asks  int           // requests then
@@ -90,7 +96,11 @@ func newHost(t *testing.T, c llm.Config, https bool) *host {
 	} else if c.Model != "" {
 		c.BaseURL = "http://" + c.Model + ".test/v1" // the pipe leads to the one server, whatever its name
 	}
-	m, err := openai.New(c)
+	open := openai.New
+	if c.Provider == "anthropic" {
+		open = anthropic.New
+	}
+	m, err := open(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,14 +335,14 @@ func (w *wireHarness) goesOn(t *testing.T) {
 }
 
 func (f fault) hosts(t *testing.T) []*host {
-	return []*host{newHost(t, llm.Config{Provider: "compatible", Model: "large"}, f.https)}
+	return []*host{newHost(t, llm.Config{Provider: cmp.Or(f.provider, "compatible"), Model: "large", MaxOutput: 8192}, f.https)}
 }
 
 func (f fault) stays(t *testing.T) {
 	overWire(t, f.hosts, func(t *testing.T, w *wireHarness) {
 		h := w.hosts[0]
 		h.suffer(f, always, "well")
-		got := w.finished(t, w.say("do it"))
+		got := w.finished(t, w.say(cmp.Or(f.asked, "do it")))
 		came := h.heal()
 		state := f.state
 		if state == "" {
@@ -366,7 +376,7 @@ func (f fault) happensOnce(t *testing.T) {
 	overWire(t, f.hosts, func(t *testing.T, w *wireHarness) {
 		h := w.hosts[0]
 		h.suffer(f, 1, "well")
-		got := w.finished(t, w.say("do it"))
+		got := w.finished(t, w.say(cmp.Or(f.asked, "do it")))
 		steps := 0
 		for _, s := range w.turn(got.ID).Control {
 			if s.Kind == string(turn.ModelStep) {
@@ -400,12 +410,21 @@ func (f fault) changes() []func(*harness) {
 	return []func(*harness){f.with}
 }
 
+// playAll plays rows over both protocols.
 func playAll(t *testing.T, rows []fault) {
+	t.Helper()
+	playOver(t, "compatible", rows)
+	playOver(t, "anthropic", slices.DeleteFunc(slices.Clone(rows), func(f fault) bool { return f.compatible }))
+}
+
+func playOver(t *testing.T, provider string, rows []fault) {
+	t.Helper()
 	for i, f := range rows {
 		if testing.Short() && i%8 != 0 {
 			continue // the race detector has seen all of the code in every eighth
 		}
-		t.Run(f.name, func(t *testing.T) {
+		f.provider = provider
+		t.Run(provider+"/"+f.name, func(t *testing.T) {
 			t.Run("stays", f.stays)
 			if f.once > 0 {
 				t.Run("once", f.happensOnce)

@@ -31,6 +31,14 @@ func KeptChanges(result tools.Result) []tools.Change {
 	return list
 }
 
+// TaintedMarks returns the marks for files that a call outside a turn has written, if the program that chose the call had read foreign text.
+func TaintedMarks(j Judged) []tools.Change {
+	if !j.Call.Tainted || j.Fault != nil {
+		return nil
+	}
+	return marksOfPaths(j, byTainted)
+}
+
 // marks returns the marks for files that a call has written and that count as foreign text from now on. taint is the source of
 // foreign text that the call itself read. limited is true for a run with limits. since is when the call started.
 func marks(ctx context.Context, j Judged, taint string, limited bool, since time.Time) []tools.Change {

@@ -354,7 +354,7 @@ func untranscribed(it llm.Item) bool {
 
 // prefixOf returns the session's prefix. A bare model ignores the prefix, so none is stored for it.
 func (r modelCalls) prefixOf(ctx context.Context, st turn.Snapshot, info llm.Info) (p prefix, err error) {
-	guest := st.Turn.Asker != event.Owner
+	guest := st.Turn.Guest
 	fresh := func() turn.Prefix { return r.newPrefix(st.Turn.Key, guest) }
 	if info.Interpreter {
 		now := fresh()

@@ -10,8 +10,9 @@ import (
 	"hob/daemon/llm"
 )
 
-// recallWait is how long a turn waits for the memory at most. What comes later is not recalled.
-const recallWait = 100 * time.Millisecond
+// recallWait is how long a turn waits for the memory at most. What comes later is not recalled. A search takes some 10 ms; a machine that is busy or has a slow disk
+// gets time for it, because a model takes longer anyway.
+const recallWait = 2 * time.Second
 
 // maxRecallQuery limits the words of an input that the memory is searched for, in bytes.
 const maxRecallQuery = 500
@@ -44,7 +45,7 @@ func (o *opener) Ahead(ctx context.Context, next func() (turn.Queued, error)) {
 // Note is what is recalled for the row, if the turn begins with a model request.
 func (o *opener) Note(seq int64, opening turn.Opening) (llm.Item, bool) {
 	_, asks := turn.Next(opening.Snapshot).(turn.Request)
-	if !asks || seq != o.row || len(o.found) == 0 || opening.Snapshot.Turn.Asker != event.Owner {
+	if !asks || seq != o.row || len(o.found) == 0 || opening.Snapshot.Turn.Guest {
 		return llm.Item{}, false
 	}
 	return turn.Recall(opening, o.found)

@@ -12,6 +12,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
+	"hob/tools"
 )
 
 // remembering adds a memory that finds the same passages for all words, and notes these.
@@ -137,17 +138,17 @@ func TestWhoGetsNoRecall(t *testing.T) {
 	})
 }
 
-// A memory that hangs is not waited for.
+// A memory that hangs is not waited for longer than two seconds.
 func TestAMemoryThatHangsRecallsNothing(t *testing.T) {
 	bubble(t, llmtest.InOrder(llmtest.Say("ok")), func(r *harness) {
 		start := r.clock.Mono()
 		r.say("what is the door code?")
 		r.settle()
-		for len(r.outbox()) == 0 && r.clock.Mono()-start < 1e9 {
+		for len(r.outbox()) == 0 && r.clock.Mono()-start < 10e9 {
 			time.Sleep(time.Millisecond) // of the bubble: no time passes
 		}
 		r.wantBodies("ok")
-		if took := r.clock.Mono() - start; took > 150e6 {
+		if took := r.clock.Mono() - start; took > 2100e6 {
 			t.Errorf("the turn took %s", took)
 		}
 	}, func(r *harness) {
@@ -181,6 +182,54 @@ func TestRecall(t *testing.T) {
 			if ok != (c.want != "") || ok && !strings.HasSuffix(text, ":"+c.want) || len(text) > 1500 || it.Trust != event.Owner {
 				t.Errorf("%v %q", ok, text)
 			}
+		})
+	}
+}
+
+// A row of the owner in the conversation of somebody else is answered where others read it: with nothing that only the owner may know.
+func TestTheOwnerInTheConversationOfAnother(t *testing.T) {
+	for _, c := range []struct {
+		session string
+		first   event.Trust // who writes first; "": the owner
+		guest   bool
+	}{{"main", "", false}, {"garden", "", false}, {"telegram:77", "", true}, {"telegram:88", event.Known, true}, {"hook:door", "", true}, {"watch:inbox", "", true}, {"job:1", "", false}} {
+		t.Run(c.session, func(t *testing.T) {
+			var asked []string
+			seen := []bool{}
+			look := func(r *harness) {
+				r.system = func(guest bool) []turn.Section {
+					return []turn.Section{{Name: "identity", Text: fmt.Sprint("guest ", guest)}}
+				}
+				r.list = append(r.list, r.tool("peek", tools.Intent{Effect: tools.Read}, func(_ context.Context, call tools.Call, _ string) (tools.Result, error) {
+					seen = append(seen, call.Guest)
+					return tools.Result{Content: "ok"}, nil
+				}))
+			}
+			bubble(t, llmtest.Always(func(r llm.Request) llm.Answer {
+				if last := r.Messages[len(r.Messages)-1]; last.Role == llm.ToolRole {
+					return llmtest.Say("well")
+				}
+				return use("peek", "x")
+			}), func(r *harness) {
+				if c.first != "" {
+					in := ownerSays("hello")
+					in.Session, in.Trust, in.Typed = c.session, c.first, false
+					r.post(in)
+					r.settle()
+				}
+				in := ownerSays("what is the door code?")
+				in.Session = c.session
+				r.post(in)
+				r.settle()
+				reqs := r.model.(*llmtest.Script).Requests()
+				last := reqs[len(reqs)-1]
+				if last.System != fmt.Sprint("guest ", c.guest) || len(seen) == 0 || seen[len(seen)-1] != c.guest {
+					t.Errorf("%q, the tool is called for a guest: %v", last.System, seen)
+				}
+				if got := len(recalled(last)) == 0; got != c.guest {
+					t.Errorf("recalled %q", recalled(last))
+				}
+			}, remembering(&asked, code), look)
 		})
 	}
 }

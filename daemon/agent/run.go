@@ -131,6 +131,9 @@ func stopReason(t turn.Turn) string {
 	if t.Parent != 0 {
 		return "it was stopped before it ended"
 	}
+	if t.ReplyTo.Channel() == event.Endpoint {
+		return "stopped by the owner, or because its client went away"
+	}
 	return "stopped by the owner"
 }
 
@@ -201,7 +204,11 @@ func (r *run) finalMessage(t turn.Turn, f turn.Finish) (event.Out, bool) {
 			out.To, out.ReplyRef = event.ToOwner, "" // errors go to the owner only
 		}
 		if t.Asker != event.Owner { // one an hour from each session: strangers must not flood the owner
-			out.Key = fmt.Sprintf("failed:%s:%d", t.Key, t.Started.Unix()/3600)
+			from, _, _ := strings.Cut(t.Key, "/") // a client of the endpoint can begin any number of conversations
+			if t.ReplyTo.Channel() != event.Endpoint {
+				from = t.Key
+			}
+			out.Key = fmt.Sprintf("failed:%s:%d", from, t.Started.Unix()/3600)
 		}
 	}
 	if saysNothing(out.Body) || f.State == turn.Stopped || f.State == turn.Dead {

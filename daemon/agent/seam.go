@@ -60,13 +60,16 @@ type Artifacts interface {
 	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
+// Mode says how strict the permission rules are.
+type Mode = policy.Mode
+
 // Settings are the parts of the config that the agent uses. They are read again for each use, so a reload takes effect at once.
 type Settings struct {
 	Zone           string
 	Owner          string          // the owner's name, "" when unknown
 	OwnerAddresses []event.Address // the owner's addresses
 	KnownAddresses []event.Address // addresses of the people that the config lists as known
-	Mode           policy.Mode
+	Mode           Mode
 	Safe           bool
 	Limits         turn.Limits
 	System         func(guest bool) []turn.Section // the system text; guest: for an asker other than the owner. It reads files

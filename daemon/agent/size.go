@@ -155,12 +155,12 @@ func (s size) maxAnswerWithin(m turn.RunLimits, info llm.Info) int {
 	return n
 }
 
-// reserve is the highest cost of a request: all input at the full price (no cache), and the longest answer. A model without a
+// reserve is the highest cost of a request: all input at its highest price (nothing read from the cache), and the longest answer. A model without a
 // known price reserves tokens instead of money.
 func (s size) reserve(info llm.Info) turn.Amount {
-	in, out := int64(s.upperBound()), int64(info.MaxOutput)
+	in, out := s.upperBound(), info.MaxOutput
 	if !info.Price.Known() {
-		return turn.Amount{Tokens: in + out}
+		return turn.Amount{Tokens: int64(in) + int64(out)}
 	}
-	return turn.Amount{Micros: (in*info.Price.Input+out*info.Price.Output)/1_000_000 + 1}
+	return turn.Amount{Micros: info.Price.Most(in, out) + 1}
 }

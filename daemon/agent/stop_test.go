@@ -148,7 +148,7 @@ func TestNewTakesEffectAtTheBoundary(t *testing.T) {
 			t.Error("/new was served while a turn ran")
 		}
 		r.ask("/stop")
-		contains(t, r.lastBody(), "A new conversation begins.")
+		contains(t, strings.Join(r.bodies(), "\n"), "A new conversation begins.") // before or after "Stopped turn 2."
 		r.ask("fresh")
 		requests := r.model.(*llmtest.Script).Requests()
 		if n := len(requests[len(requests)-1].Messages); n != 1 {

@@ -127,7 +127,7 @@ func needsIntent(j Judged) bool {
 func (r toolCalls) call(it llm.Item) tools.Call {
 	return tools.Call{
 		ID: it.CallID, Turn: r.run.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
-		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Zone: r.run.set.Zone, Now: r.run.thread.Clock.Wall(), Words: ownWords(r.st),
+		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Guest: r.st.Turn.Guest, Zone: r.run.set.Zone, Now: r.run.thread.Clock.Wall(), Words: ownWords(r.st),
 		Tainted: r.tainted(it), Limited: r.st.Turn.Limited(), Scratch: fsguard.ScratchOf(r.run.set.Workspace, r.st.Turn.Key), Plan: r.st.Turn.Plan,
 	}
 }
@@ -338,7 +338,7 @@ func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.W
 			until = r.run.thread.Clock.Wall().Add(askOpen)
 		}
 		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
-		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.run.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: r.run.ownerAddress(r.st.Turn)}
+		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.run.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Link: w.Ask.Link, Options: w.Ask.Options, Until: until, To: r.run.ownerAddress(r.st.Turn)}
 	}
 	c.Park = r.st.ParkedBy(step, *c.Wait)
 	e := r.run.thread.Dispatch.Entry(r.actorOf(j), j)

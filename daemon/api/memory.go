@@ -1,6 +1,12 @@
 package api
 
-import "hob/daemon/memory"
+import (
+	"hob/daemon/memory"
+	"hob/tools"
+)
+
+// ContextItem is a context item, without its text.
+type ContextItem = tools.ContextItem
 
 // MemoryStatus is what the index of the memory holds.
 type MemoryStatus = memory.Status

@@ -62,8 +62,12 @@ const (
 	Pairings  List[Pairing]   = "GET /v1/pairings"
 	Tools     List[Tool]      = "GET /v1/tools" // takes ?all=1 instead of a filter
 	Skills    List[Skill]     = "GET /v1/skills"
+	Endpoints List[Endpoint]  = "GET /v1/endpoints"
 
-	MemoryFiles List[MemoryFile] = "GET /v1/memory"
+	MCPServers List[MCPServer] = "GET /v1/mcp"
+
+	MemoryFiles  List[MemoryFile]  = "GET /v1/memory"
+	ContextItems List[ContextItem] = "GET /v1/context"
 )
 
 // One row each, with its details.
@@ -84,6 +88,7 @@ const (
 	ShowPairing  Show[Pairing]       = "GET /v1/pairings/{id}"
 	ShowTool     Show[ToolSpec]      = "GET /v1/tools/{id}"
 	ShowSkill    Show[Skill]         = "GET /v1/skills/{id}"
+	ShowMCP      Show[MCPServer]     = "GET /v1/mcp/{id}"
 	ShowWhy      Show[Why]           = "GET /v1/why/{id}" // id: of an outbox row, or "last"
 )
 
@@ -137,6 +142,12 @@ const (
 	RevokePairing Verb[None, Pairing]                = "POST /v1/pairings/{id}/revoke"
 )
 
+// Programs with tokens of their own. What they may ask is no route of this list; see package server.
+const (
+	AddEndpoint    Verb[None, MadeEndpoint] = "POST /v1/endpoints/{id}/add" // id: its name
+	RemoveEndpoint Verb[None, Done]         = "POST /v1/endpoints/{id}/remove"
+)
+
 // Changes of models, of the budget and of hob itself.
 const (
 	UseModel      Verb[None, Text]             = "POST /v1/model/{id}/use"
@@ -159,4 +170,16 @@ const (
 	AddSkill            Verb[SkillSource, Skill] = "POST /v1/skills/add"
 	CheckSkill          Verb[SkillSource, Skill] = "POST /v1/skills/check"
 	RefreshCapabilities Verb[None, Text]         = "POST /v1/capabilities/refresh"
+)
+
+// Changes of MCP servers. Test connects and changes nothing.
+const (
+	TestMCP   Verb[None, MCPOffer]     = "POST /v1/mcp/{id}/test"
+	AcceptMCP Verb[MCPHash, MCPServer] = "POST /v1/mcp/{id}/accept"
+	RemoveMCP Verb[None, MCPServer]    = "POST /v1/mcp/{id}/remove" // forgets what was accepted; the section of the config stays
+
+	BeginMCPLogin  Verb[None, SignIn]             = "POST /v1/mcp/{id}/login"
+	AwaitMCPLogin  Verb[None, MCPServer]          = "POST /v1/mcp/{id}/wait"
+	FinishMCPLogin Verb[SignInAddress, MCPServer] = "POST /v1/mcp/{id}/finish"
+	CancelMCPLogin Verb[None, Done]               = "POST /v1/mcp/{id}/cancel"
 )

@@ -39,6 +39,7 @@ type Approval struct {
 	Canonical string   // all that matters of the call, as it is hashed
 	Hash      string   // of Canonical
 	Code      string   // of the question that was opened; "" when none was
+	Question  int64    // its number
 	Warnings  []string // patterns that are often mistakes
 }
 

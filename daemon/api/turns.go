@@ -42,17 +42,20 @@ type TurnDetail struct {
 
 // Item is one item of a transcript as people see it.
 type Item struct {
-	Seq     int64  `json:"seq"`
-	Turn    int64  `json:"turn"`
-	Step    int    `json:"step"`
-	Role    string `json:"role"`
-	Kind    string `json:"kind"`
-	Text    string `json:"text,omitempty"`
-	Tool    string `json:"tool,omitempty"`
-	CallID  string `json:"call_id,omitempty"`
-	Args    string `json:"args,omitempty"`
-	IsError bool   `json:"is_error,omitempty"`
-	Source  string `json:"source"`
+	Seq     int64     `json:"seq"`
+	Turn    int64     `json:"turn"`
+	Step    int       `json:"step"`
+	Role    string    `json:"role"`
+	Kind    string    `json:"kind"`
+	Text    string    `json:"text,omitempty"`
+	Tool    string    `json:"tool,omitempty"`
+	CallID  string    `json:"call_id,omitempty"`
+	Args    string    `json:"args,omitempty"`
+	IsError bool      `json:"is_error,omitempty"`
+	Source  string    `json:"source"`
+	At      time.Time `json:"at"`                // of a message: when it came; of an answer or a result: when its step ended
+	Sender  string    `json:"sender,omitempty"`  // of a message, if it has one
+	Foreign bool      `json:"foreign,omitempty"` // it is somebody else's text, or hob wrote it after reading such text
 }
 
 // Step is the control row of one model request or one tool call.

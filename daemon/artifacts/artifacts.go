@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path"
@@ -21,6 +22,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/sys"
+	"hob/tools"
 	"hob/tools/sessions"
 )
 
@@ -88,22 +90,89 @@ func (s Store) keep(ctx context.Context, row Artifact, data []byte) (string, err
 }
 
 // put writes the bytes of an artifact durably. The caller completes and commits the row.
-func (s Store) put(data io.Reader) (a Artifact, err error) {
+func (s Store) put(data io.Reader) (Artifact, error) {
+	w, err := s.create()
+	if err != nil {
+		return Artifact{}, err
+	}
+	if _, err := io.Copy(w, data); err != nil {
+		return w.row, errors.Join(fmt.Errorf("write artifact: %w", err), w.Discard())
+	}
+	err = w.end()
+	return w.row, err
+}
+
+// Writer is an artifact whose bytes arrive in pieces. It has no row yet: what a crash leaves of it is swept. Keep or Discard ends it.
+type Writer struct {
+	store Store
+	row   Artifact
+	root  *os.Root
+	file  *os.File
+	sum   hash.Hash
+}
+
+// Create makes the file of an artifact.
+func (s Store) Create() (tools.ArtifactWriter, error) { return s.create() }
+
+func (s Store) create() (*Writer, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return a, fmt.Errorf("make artifact folder: %w", err)
+		return nil, fmt.Errorf("make artifact folder: %w", err)
 	}
 	root, err := os.OpenRoot(s.Dir)
 	if err != nil {
-		return a, fmt.Errorf("open artifact folder: %w", err)
+		return nil, fmt.Errorf("open artifact folder: %w", err)
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	a, sum := Artifact{ID: "a" + s.IDs.Code(9)}, sha256.New()
-	if a.Size, err = writeDurable(root, a.ID, io.TeeReader(data, sum)); err != nil {
-		return a, fmt.Errorf("write artifact: %w", err)
+	w := &Writer{store: s, row: Artifact{ID: "a" + s.IDs.Code(9)}, root: root, sum: sha256.New()}
+	if w.file, err = root.OpenFile(w.row.ID, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("make artifact: %w", err), root.Close())
 	}
-	a.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return w, nil
+}
+
+// Write appends bytes.
+func (w *Writer) Write(data []byte) (int, error) {
+	n, err := w.file.Write(data)
+	_, _ = w.sum.Write(data[:n]) // never fails
+	w.row.Size += int64(n)
+	return n, err
+}
+
+// Sync makes the bytes durable that were written. A caller that still waits for others saves that time at the end.
+func (w *Writer) Sync() error { return w.file.Sync() }
+
+// Keep stores the artifact with a name for people and returns its id. source says where foreign bytes come from; it is "" for those that hob or
+// the owner made.
+func (w *Writer) Keep(ctx context.Context, name, source string) (string, error) {
+	if err := w.end(); err != nil {
+		return "", err
+	}
+	w.row.Name, w.row.Trust, w.row.Source = name, event.Owner, "tool"
+	if source != "" {
+		w.row.Trust, w.row.Source = event.Public, source
+	}
+	return w.row.ID, w.store.Rows.KeepArtifact(ctx, w.row)
+}
+
+// end makes the file durable with its name. After an error the file does not exist.
+func (w *Writer) end() error {
+	if err := w.file.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("write artifact: %w", err), w.Discard())
+	}
+	err := w.file.Close()
+	if err == nil {
+		err = sys.SyncFolderIn(w.root, ".")
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write artifact: %w", err), w.root.Remove(w.row.ID), w.root.Close())
+	}
+	w.row.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
 	fail.Point("artifact.written")
-	return a, nil
+	return w.root.Close()
+}
+
+// Discard removes the file.
+func (w *Writer) Discard() error {
+	return errors.Join(w.file.Close(), w.root.Remove(w.row.ID), w.root.Close())
 }
 
 // writeDurable makes a new file. When it returns without an error, the file has its name and all its bytes durably; after an error the

@@ -2,6 +2,7 @@ package artifacts_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/sys"
+	"hob/tools"
 )
 
 // table holds the rows of artifacts in memory.
@@ -89,5 +91,49 @@ func TestKeepForeign(t *testing.T) {
 		if err := a.Body.Close(); err != nil || a.Name != "x" || a.Trust != c.trust || a.Source != c.source || rows[id].Trust != c.trust {
 			t.Errorf("%+v %+v %v", a, rows[id], err)
 		}
+	}
+}
+
+// Bytes that arrive in pieces become the same artifact as the whole. What nobody ended, as after a crash, is swept; what was discarded is gone.
+func TestPieces(t *testing.T) {
+	dir, rows := t.TempDir(), table{}
+	s := artifacts.Store{Dir: dir, Workspace: t.TempDir(), Rows: rows, View: rows, IDs: sys.RandomIDs()}
+	piecewise := func() tools.ArtifactWriter {
+		t.Helper()
+		w, err := s.Create()
+		for _, piece := range []string{"one ", "", "and two"} {
+			if err == nil {
+				_, err = w.Write([]byte(piece))
+			}
+		}
+		if err = errors.Join(err, w.Sync()); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	whole, err := s.KeepForeign(t.Context(), "x", "mail", []byte("one and two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := piecewise().Keep(t.Context(), "x", "mail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := rows[id], rows[whole]
+	if got.ID = want.ID; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if data, err := s.Bytes(t.Context(), id); err != nil || string(data) != "one and two" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if id, err = piecewise().Keep(t.Context(), "x", ""); err != nil || rows[id].Trust != event.Owner || rows[id].Source != "tool" {
+		t.Errorf("%+v, %v", rows[id], err)
+	}
+	piecewise() // a crash
+	if err := errors.Join(piecewise().Discard(), s.Sweep(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != len(rows) {
+		t.Errorf("%d files of %d artifacts, %v", len(left), len(rows), err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"hob/daemon/mcp/mcptest"
 )
 
 var (
@@ -49,6 +51,7 @@ func build(name string, flags ...string) (string, error) {
 }
 
 func TestMain(m *testing.M) {
+	mcptest.Main()
 	if err := flag.Set("test.parallel", fmt.Sprint(3*runtime.NumCPU())); err != nil { // most of the time hob waits; the command line counts all the same
 		panic(err)
 	}

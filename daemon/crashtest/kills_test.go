@@ -88,7 +88,7 @@ func segment(t *testing.T, bin string, seed uint64, n int) (counts, []string) {
 var mix = []string{
 	"plain", "plain", "plain", "plain", "plain", "plain", "file", "file", "exec", "exec", "exec", "two", "two", "chain", "chain",
 	"stray", "big", "note", "note", "cron", "ask", "long", "/status", "/jobs", "again", "backup",
-	"send", "send", "patch", "patch", "spawn", "spawn", "task", "task", "plan", "todo", "bg", "page", "outside", "taint",
+	"send", "send", "patch", "patch", "spawn", "spawn", "task", "task", "plan", "todo", "bg", "page", "outside", "taint", "keep", "keep",
 }
 
 // someInput puts up to three inputs in the line, of which hob may be told at once, or after the kill.

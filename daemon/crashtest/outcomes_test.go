@@ -44,6 +44,10 @@ func (r *harness) checkTasks(b records) (broken []string) {
 		{"a sub-agent that was spawned is not there once", `SELECT c.call_id FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' AND x.is_error = 0
 			WHERE c.kind = 'call' AND c.tool = 'sessions_spawn' AND (SELECT count(*) FROM children k WHERE k.call_id = c.call_id) <> 1`},
 		{"a conversation still plans", "SELECT session FROM plans"},
+		{"a context item is not the last that was written", `SELECT path FROM (SELECT json_extract(c.args, '$.path') AS path, json_extract(c.args, '$.content') AS content, max(c.seq)
+			FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' AND x.is_error = 0 WHERE c.kind = 'call' AND c.tool = 'context_write' GROUP BY 1) l
+			WHERE NOT EXISTS (SELECT 1 FROM context_items i WHERE i.path = l.path AND i.content = l.content)`},
+		{"nobody knows whether a context item was written", `SELECT turn, n FROM steps WHERE tool = 'context_write' AND state = 'unknown'`},
 		{"a todo list is not the last that was written", `SELECT session, call_id FROM (SELECT c.session, c.call_id, max(c.seq), json_array_length(c.args, '$.todos') AS want, json_extract(c.args, '$.todos[0].status') AS first
 			FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' AND x.is_error = 0 WHERE c.kind = 'call' AND c.tool = 'todo' GROUP BY c.session) l
 			WHERE want <> (SELECT count(*) FROM todos t WHERE t.session = l.session) OR first <> (SELECT status FROM todos t WHERE t.session = l.session AND t.n = 1)`},

@@ -30,8 +30,8 @@ var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fi
 
 // elsewhere begins the names of points that have tests of their own: no running hob passes those of a restore, only one on a
 // platform that can edit those of a draft, only one with a voice note that of listening, only one that has sent a file those of the artifacts, only one
-// with a long conversation those of a compaction, and only one whose owner accepts a skill those of its copy.
-var elsewhere = regexp.MustCompile(`^(restore|draft|voice|artifacts|compact|skill)\.`)
+// with a long conversation those of a compaction, only one whose owner accepts a skill those of its copy, and only one that has something removed those of that.
+var elsewhere = regexp.MustCompile(`^(restore|draft|voice|artifacts|compact|skill)\.|\.forgotten$`)
 
 // afterCrash are the points that only a start passes that follows an unclean end, with where that end was; "" is anywhere.
 var afterCrash = map[string]string{"orphans.ended": "", "edit.forward": "edit.renamed:5", "edit.recovered": "edit.renamed:5", "edit.cleared": "edit.renamed:5"}
@@ -178,7 +178,7 @@ func (r *harness) everything() {
 	r.write("/status")
 	r.write("please do long-101")
 	for i, kind := range []string{
-		"exec", "two", "plain", "chain", "ask", "file", "note", "cron", "stray", "big", "patch", "outside", "spawn", "spawn", "task", "plan", "todo", "bg", "page", "taint",
+		"exec", "two", "plain", "chain", "ask", "file", "note", "cron", "stray", "big", "patch", "outside", "spawn", "spawn", "task", "plan", "todo", "bg", "page", "taint", "keep",
 	} {
 		r.say(fmt.Sprintf("post-%d", i), fmt.Sprintf("s%d", i), fmt.Sprintf("please do %s-%d", kind, 200+i))
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // A token tells what the model does with a message: "please do exec-17".
-var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick|outside|patch|page|bg|spawn|task|work|todo|plan|taint|aside|slow|send)-(\d+)\b`)
+var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick|outside|patch|page|bg|spawn|task|work|todo|plan|taint|aside|slow|send|keep|program|service)-(\d+)\b`)
 
 // working matches the mark in the prompt of a task. The turn of the task does the work; other turns that read the mark only made
 // the task.
@@ -122,6 +122,8 @@ func single(kind, token string, n int) (llm.Call, bool) {
 			question["options"] = []any{map[string]any{"label": "this for " + token}, map[string]any{"label": "that for " + token}}
 		}
 		return call(n, 1, "ask", map[string]any{"questions": []any{question}}), true
+	case "program", "service": // a tool of the MCP server of that name
+		return deferred(n, kind+"__do", token, map[string]any{"a": token}), true
 	case "work":
 		return deferred(n, "complete_task", token, map[string]any{"summary": fmt.Sprintf("answer %d to %s", n, token)}), true
 	}
@@ -166,6 +168,10 @@ func (w *outside) several(kind, id string, q want, n int) []llm.Call {
 		return []llm.Call{call(n, 1, "todo", map[string]any{"todos": []any{
 			map[string]any{"content": token, "status": []string{"in_progress", "completed"}[q.results]}, map[string]any{"content": "then rest", "status": "pending"},
 		}})}
+	case "keep 0", "keep 1":
+		return []llm.Call{call(n, 1, "context_write", map[string]any{
+			"drive": "agent", "path": "kept/" + token, "content": fmt.Sprintf("%s for the %d time", token, q.results), "on_conflict": []string{"error", "overwrite"}[q.results],
+		})}
 	case "plan 0":
 		return []llm.Call{deferred(n, "plan", token, map[string]any{"action": "enter"})}
 	case "plan 1":

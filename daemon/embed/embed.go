@@ -13,14 +13,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"hob/daemon/modelapi"
 )
 
 // The limits of a request.
@@ -28,18 +26,15 @@ const (
 	MaxTexts      = 64       // texts of one request
 	maxAnswer     = 32 << 20 // bytes
 	maxDimensions = 8192
-	maxWords      = 200 // characters of a server's error message
 )
 
 // Endpoint is a server for embeddings.
 type Endpoint struct {
-	URL        string // the base_url; /embeddings is appended
+	modelapi.Server
 	Model      string
-	Key        string // "": none is sent
-	Dimensions int    // asked for; 0: the model's own
+	Dimensions int // asked for; 0: the model's own
 	Timeout    time.Duration
-	Price      int64        // per million tokens, in millionths of the budget's currency; 0: unknown
-	HTTP       *http.Client // redirects are not followed
+	Price      int64 // per million tokens, in millionths of the budget's currency; 0: unknown
 }
 
 // Space names what vectors are comparable: those of the same server, model and number of dimensions.
@@ -48,37 +43,6 @@ func (e Endpoint) Space() string {
 		return ""
 	}
 	return strings.TrimRight(e.URL, "/") + " " + e.Model + " " + strconv.Itoa(e.Dimensions)
-}
-
-// Local reports whether the endpoint runs on this machine and therefore costs nothing.
-func (e Endpoint) Local() bool {
-	u, err := url.Parse(e.URL)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// Refused is an error response.
-type Refused struct {
-	Status int
-	Says   string        // the server's message, on one line
-	After  time.Duration // how long to wait, if the server says it
-}
-
-func (e *Refused) Error() string {
-	switch e.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("the embedding server does not accept the key (HTTP %d)", e.Status)
-	case http.StatusPaymentRequired:
-		return "the embedding server wants to be paid (HTTP 402)" + e.Says
-	case http.StatusNotFound:
-		return "the embedding server has no such address or model (HTTP 404)" + e.Says
-	case http.StatusTooManyRequests:
-		return "the embedding server accepts no more requests at the moment (HTTP 429)"
-	}
-	return fmt.Sprintf("the embedding server answers with HTTP %d%s", e.Status, e.Says)
 }
 
 // send asks for the vectors of texts. It returns them in the order of the texts, all of the same length and of length 1, and the tokens that
@@ -95,29 +59,9 @@ func (e Endpoint) send(ctx context.Context, texts []string) ([][]float32, int64,
 	if err != nil {
 		return nil, 0, fmt.Errorf("write the request: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(e.URL, "/")+"/embeddings", bytes.NewReader(body))
+	data, err := e.Post(ctx, "/embeddings", "application/json", bytes.NewReader(body), int64(len(body)))
 	if err != nil {
-		return nil, 0, fmt.Errorf("make a request: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if e.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+e.Key)
-	}
-	web := *e.HTTP
-	web.Timeout, web.CheckRedirect = 0, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := web.Do(req)
-	if err != nil {
-		return nil, 0, unreached(ctx, err)
-	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or not needed
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case resp.StatusCode != http.StatusOK:
-		return nil, 0, refusal(resp, data)
-	case err != nil:
-		return nil, 0, unreached(ctx, err)
-	case len(data) > maxAnswer:
-		return nil, 0, errors.New("the embedding server's answer has more than 32 MB")
+		return nil, 0, err
 	}
 	return e.read(data, len(texts))
 }
@@ -171,34 +115,4 @@ func unit(v []float32) bool {
 		return true
 	}
 	return false
-}
-
-// unreached explains why there is no response.
-func unreached(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		err = u.Err
-	}
-	return fmt.Errorf("the embedding server cannot be reached: %w", err)
-}
-
-// refusal makes the error of an error response, with the server's message if it has one.
-func refusal(resp *http.Response, body []byte) *Refused {
-	e := &Refused{Status: resp.StatusCode}
-	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
-		e.After = time.Duration(min(n, math.MaxInt32)) * time.Second
-	}
-	var said struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(body, &said) != nil || said.Error.Message == "" {
-		return e // a proxy's page, or another format
-	}
-	line := []rune(strings.Join(strings.Fields(said.Error.Message), " "))
-	e.Says = ": " + string(line[:min(len(line), maxWords)])
-	return e
 }

@@ -11,6 +11,7 @@ import (
 
 	"hob/config"
 	"hob/daemon/agent/turn"
+	"hob/daemon/modelapi"
 )
 
 // ErrNone reports that the config names no server for embeddings.
@@ -31,25 +32,18 @@ func Of(ctx context.Context, c *config.Snapshot, resolve func(ctx context.Contex
 	case v.BaseURL == "":
 		return Endpoint{}, ErrNone
 	}
-	e := Endpoint{URL: v.BaseURL, Model: v.Model, Dimensions: v.Dimensions, Timeout: v.Timeout, Price: int64(math.Round(v.Price * 1e6)), HTTP: web}
-	if v.APIKey == "" {
-		return e, nil
-	}
-	var err error
-	if e.Key, err = resolve(ctx, "memory.embeddings.api_key", v.APIKey); err != nil {
-		return Endpoint{}, errors.New("the key of [memory.embeddings] cannot be read (hob doctor)")
-	}
-	return e, nil
+	key, err := modelapi.Key(ctx, resolve, "memory.embeddings", v.APIKey)
+	server := modelapi.Server{Name: "the embedding server", URL: v.BaseURL, Key: key, Most: maxAnswer, HTTP: web}
+	return Endpoint{Server: server, Model: v.Model, Dimensions: v.Dimensions, Timeout: v.Timeout, Price: int64(math.Round(v.Price * 1e6))}, err
 }
 
-// Reserve books the highest possible cost of a request and returns a function that corrects it. It returns turn.ErrBudget if a cap does not
-// allow it.
-type Reserve = func(ctx context.Context, most turn.Amount) (func(context.Context, turn.Amount) error, error)
+// Reserve reserves the highest possible cost of a request.
+type Reserve = modelapi.Reserve
 
 // Service embeds texts with the endpoint of the config. It is safe for concurrent use.
 type Service struct {
 	Endpoint func(ctx context.Context) (Endpoint, error) // the one of the config at this moment; ErrNone: there is none
-	Reserve  Reserve
+	Reserve  Reserve                                     // nil: nothing is reserved
 	Now      func() time.Time
 
 	mu     sync.Mutex
@@ -115,7 +109,7 @@ func (s *Service) note(space string, err error) {
 		return
 	}
 	pause := min(firstPause<<min(s.failed, 10), mostPause)
-	if no := (*Refused)(nil); errors.As(err, &no) {
+	if no := (*modelapi.Refused)(nil); errors.As(err, &no) {
 		pause = min(max(pause, no.After), mostPause)
 	}
 	s.failed, s.until = s.failed+1, s.Now().Add(pause)
@@ -137,7 +131,7 @@ func (s *Service) paid(ctx context.Context, e Endpoint, texts []string) ([][]flo
 		return nil, fmt.Errorf("nothing was sent to the embedding server: %w", err)
 	}
 	list, used, err := e.send(ctx, texts)
-	switch no := (*Refused)(nil); {
+	switch no := (*modelapi.Refused)(nil); {
 	case used > 0:
 	case errors.As(err, &no):
 		used = 0 // a refused request is not billed

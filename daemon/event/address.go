@@ -19,6 +19,12 @@ const (
 // committed.
 const CLI Address = "cli:main"
 
+// Endpoint is the source of messages that programs send to hob's OpenAI-compatible endpoint, and the channel in the addresses of their conversations.
+const Endpoint = "endpoint"
+
+// Committed reports whether a message to the address is delivered as soon as it is committed, because its readers ask hob for it.
+func (a Address) Committed() bool { return a.Channel() == CLI.Channel() || a.Channel() == Endpoint }
+
 // Channel returns the part before the colon: the name of a channel.
 func (a Address) Channel() string {
 	name, _, _ := strings.Cut(string(a), ":")

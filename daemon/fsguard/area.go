@@ -13,8 +13,8 @@ import (
 
 // area classifies the result of walk. The order matters: state first, then sensitive, then the roots.
 // So a root that contains the state folder does not open it, and a key in a writable root stays sensitive.
-func (g *Guard) area(w walked) (Area, error) {
-	state, err := g.inState(w)
+func (g *Guard) area(look lookup, w walked) (Area, error) {
+	state, err := g.inState(look, w)
 	if err != nil {
 		return "", err
 	}
@@ -25,7 +25,7 @@ func (g *Guard) area(w walked) (Area, error) {
 	if root.Path == g.space && within(filepath.Join(g.space, ScratchFolder), w.path) {
 		area = Scratch
 	}
-	if ownHome(g, root.Path, w) || g.sensitive(root.Path, w) || g.guest && isPrivate(g.space, w) {
+	if ownHome(g, look, root.Path, w) || g.sensitive(look, root.Path, w) || g.guest && isPrivate(g.space, w) {
 		return Sensitive, nil
 	}
 	return area, nil
@@ -36,7 +36,7 @@ func (g *Guard) area(w walked) (Area, error) {
 //
 // The workspace does not count, nor does a root that the owner opened inside hob's home. A root that contains hob's home does not open
 // it. If hob's home is the owner's own home folder, or contains it, only hob's config counts.
-func ownHome(g *Guard, root string, w walked) bool {
+func ownHome(g *Guard, look lookup, root string, w walked) bool {
 	if root != "" && root != g.own && within(g.own, root) {
 		return false
 	}
@@ -46,7 +46,7 @@ func ownHome(g *Guard, root string, w walked) bool {
 	if within(g.own, w.path) {
 		return true
 	}
-	own, err := os.Lstat(g.own)
+	own, err := look(g.own)
 	if err != nil {
 		return false
 	}
@@ -78,11 +78,11 @@ func (g *Guard) rootOf(path string) (root Root, area Area) {
 
 // inState reports whether a path is in the state folder. It compares names, and the identity of every folder on the way (bind mounts,
 // other spellings). It also finds hard links to files of the state folder.
-func (g *Guard) inState(w walked) (bool, error) {
+func (g *Guard) inState(look lookup, w walked) (bool, error) {
 	if within(g.state, w.path) {
 		return true, nil
 	}
-	state, err := os.Lstat(g.state)
+	state, err := look(g.state)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -32,11 +32,11 @@ func lstat(path string) (Fingerprint, error) {
 // Sum returns the SHA-256, in hex, of a regular file's content. For a folder it covers the names and fingerprints of everything below,
 // not the content. It opens no files of the state folder. Errors: ErrState and those of Open.
 func Sum(g *Guard, path string) (string, error) {
-	w, err := walk(path)
+	w, err := walk(os.Lstat, path)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	switch state, err := g.inState(w); {
+	switch state, err := g.inState(os.Lstat, w); {
 	case err != nil:
 		return "", fmt.Errorf("classify %s: %w", path, err)
 	case state:

@@ -25,13 +25,15 @@ const ForeignMemory = "memory/foreign.md"
 // outside of the folders that the owner opened. "" means that it is the owner's own.
 //
 // The order matters: foreign folders and ForeignMemory count by their place alone, then come the marks, and the roots last.
-func (g *Guard) Foreign(path string, area Area) string {
+func (g *Guard) Foreign(path string, area Area) string { return foreign(g, os.Lstat, path, area) }
+
+func foreign(g *Guard, look lookup, path string, area Area) string {
 	switch {
 	case area == State:
 		return ""
-	case inForeign(filepath.Join(g.space, AttachmentFolder), path):
+	case inForeign(look, filepath.Join(g.space, AttachmentFolder), path):
 		return "attachment"
-	case area == Scratch, inForeign(filepath.Join(g.space, ScratchFolder), path):
+	case area == Scratch, inForeign(look, filepath.Join(g.space, ScratchFolder), path):
 		return "scratch"
 	case isForeignMemory(g.space, path):
 		return "remembered from others"
@@ -51,11 +53,11 @@ func (g *Guard) Foreign(path string, area Area) string {
 }
 
 // inForeign reports whether a path is in a foreign folder. If the folder's name is a symbolic link, its target counts too.
-func inForeign(dir, path string) bool {
+func inForeign(look lookup, dir, path string) bool {
 	if path != dir && within(dir, path) {
 		return true
 	}
-	if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+	if info, err := look(dir); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return false
 	}
 	target, err := resolved(dir)

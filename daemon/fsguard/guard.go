@@ -115,7 +115,7 @@ func New(c Config) (*Guard, error) {
 // resolved follows the symbolic links of a path as far as it exists.
 // The missing rest stays as it is, so a folder may be made later.
 func resolved(path string) (string, error) {
-	w, err := walk(path)
+	w, err := walk(os.Lstat, path)
 	return w.path, err
 }
 
@@ -148,22 +148,24 @@ func (p Place) ID() string {
 
 // Resolve finds out where a path leads, in the way the kernel would: relative to base (absolute), with "~" as the owner's home, each
 // symbolic link followed, ".." applied after that. Missing parts are kept as they are. It opens nothing.
-func (g *Guard) Resolve(base, path string) (Place, error) {
+func (g *Guard) Resolve(base, path string) (Place, error) { return resolve(g, os.Lstat, base, path) }
+
+func resolve(g *Guard, look lookup, base, path string) (Place, error) {
 	if err := usable(path); err != nil {
 		return Place{}, err
 	}
-	w, err := walk(g.absolute(base, path))
+	w, err := walk(look, g.absolute(base, path))
 	if err != nil {
 		return Place{}, fmt.Errorf("%s: %w", path, err)
 	}
 	p := Place{Path: w.path, Info: w.info, Dangle: w.dangle}
 	// The area comes first, because hob's own state is never foreign and never counts as Own.
-	p.Area, err = g.area(w)
+	p.Area, err = g.area(look, w)
 	if err != nil {
 		return Place{}, fmt.Errorf("classify %s: %w", path, err)
 	}
 	p.Own = p.Area != State && within(g.own, p.Path) && !within(g.space, p.Path)
-	p.Foreign = g.Foreign(p.Path, p.Area)
+	p.Foreign = foreign(g, look, p.Path, p.Area)
 	return p, nil
 }
 
@@ -199,6 +201,9 @@ func (g *Guard) absolute(base, path string) string {
 	}
 	return base + string(filepath.Separator) + path
 }
+
+// Named returns a path in one absolute form, for use as a name only: it looks at no disk and follows no link.
+func Named(g *Guard, base, path string) string { return filepath.Clean(g.absolute(base, path)) }
 
 // Home returns the owner's home folder, resolved.
 func (g *Guard) Home() string { return g.home }

@@ -49,13 +49,6 @@ func newHomeFolder(t testing.TB) homeFolder {
 	return w
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (w homeFolder) link(t testing.TB, target, name string) {
 	t.Helper()
 	must(t, os.Symlink(target, filepath.Join(w.space, name)))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,10 @@ func Locks(g *Guard) []Lock {
 	var list []Lock
 	for _, name := range WorkspaceFiles() {
 		own := filepath.Join(g.space, name)
+		// Most of the files do not exist, and each command asks for the locks several times.
+		if _, err := os.Lstat(own); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		p, err := g.Resolve("", own)
 		if err != nil || p.Info == nil || !p.Info.Mode().IsRegular() || p.Area == State {
 			continue

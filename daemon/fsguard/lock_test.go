@@ -75,3 +75,10 @@ func TestLocks(t *testing.T) {
 		t.Errorf("a workspace file that is a link: %+v", list)
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -102,7 +102,7 @@ func isPrivate(space string, w walked) bool {
 
 // sensitive reports whether a path holds keys or credentials. Only the names below root count, so that a workspace inside a folder called
 // "secret" still works. The key folders of the home are also recognised by identity.
-func (g *Guard) sensitive(root string, w walked) bool {
+func (g *Guard) sensitive(look lookup, root string, w walked) bool {
 	whole := fold(filepath.ToSlash(w.path))
 	for _, pattern := range secretFiles() {
 		if ok, err := path.Match(pattern, whole); ok && err == nil {
@@ -126,7 +126,7 @@ func (g *Guard) sensitive(root string, w walked) bool {
 			return true
 		}
 	}
-	return g.keyFolder(w)
+	return g.keyFolder(look, w)
 }
 
 // homeSecret reports whether a path below the home folder is in one of secretHomes.
@@ -202,12 +202,12 @@ func (r nameRules) match(name string) bool {
 }
 
 // keyFolder recognises the home's key folders under other names: bind mounts, or other spellings on a file system that ignores case.
-func (g *Guard) keyFolder(w walked) bool {
+func (g *Guard) keyFolder(look lookup, w walked) bool {
 	if g.home == "" {
 		return false
 	}
 	for _, dir := range secretFolders() {
-		key, err := os.Lstat(filepath.Join(g.home, dir))
+		key, err := look(g.home + string(filepath.Separator) + dir)
 		if err != nil {
 			continue
 		}

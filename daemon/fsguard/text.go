@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"sync"
+	"time"
 )
 
 // Text reads a file that hob sends to a model unasked: one of the workspace's files with fixed names. Of a file over most bytes it returns the
@@ -35,4 +38,55 @@ func Text(g *Guard, path string, most int64) (text []byte, at Place, err error) 
 		return nil, at, fmt.Errorf("read %s: %w", path, err)
 	}
 	return text, at, nil
+}
+
+// Limits of what Texts keeps.
+const (
+	mostOfText = 64 << 10        // bytes of one file
+	settled    = 2 * time.Second // a file that changed later than this may change again and look the same, because clocks of file systems are coarse
+)
+
+// Texts is Text for files that are asked for again and again: it keeps small texts, and reads a file again only when it looks different. It is safe for
+// concurrent use.
+type Texts struct {
+	Now func() time.Time
+
+	mu   sync.Mutex
+	kept map[string]keptText // by path
+}
+
+// keptText is what Text returned, and what the file looked like before and after.
+type keptText struct {
+	guard *Guard
+	look  Fingerprint
+	text  []byte
+	at    Place
+}
+
+// Text returns what the function Text returns for an absolute path. Nobody may change the text.
+func (k *Texts) Text(g *Guard, path string, most int64) ([]byte, Place, error) {
+	look, err := Look(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Place{}, err
+	}
+	k.mu.Lock()
+	one, ok := k.kept[path]
+	k.mu.Unlock()
+	if ok && err == nil && one.guard == g && one.look == look {
+		// Marks change without the file.
+		one.at.Foreign = g.Foreign(one.at.Path, one.at.Area)
+		return one.text, one.at, nil
+	}
+	text, at, failed := Text(g, path, most)
+	// A link may lead elsewhere without looking different, and another file may have had this name while the text was read.
+	again, gone := Look(path)
+	if errors.Join(err, failed, gone) == nil && again == look && look.Mode.IsRegular() && len(text) <= mostOfText && k.Now().Sub(time.Unix(0, look.Changed)) > settled {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.kept == nil {
+			k.kept = map[string]keptText{}
+		}
+		k.kept[path] = keptText{g, look, text, at}
+	}
+	return text, at, failed
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"hob/daemon/fsguard"
 )
@@ -45,5 +46,48 @@ func TestText(t *testing.T) {
 		if !errors.Is(err, c.err) || err == nil && (string(text) != c.text || at.Foreign != c.foreign) || err != nil && text != nil {
 			t.Errorf("%s: %q, %q, %v; want %q, %q, %v", name, text, at.Foreign, err, c.text, c.foreign, c.err)
 		}
+	}
+}
+
+// Texts keeps what has not changed, and nothing else: a new content, a mark, another guard or another file under the name counts at once.
+func TestTexts(t *testing.T) {
+	w := newHomeFolder(t)
+	path, marked, later := w.space+"/AGENTS.md", "", time.Duration(0)
+	var err error
+	w.Guard, err = fsguard.New(fsguard.Config{Workspace: w.space, State: w.state, Home: w.home, Marked: func(string) string { return marked }})
+	must(t, err)
+	texts := fsguard.Texts{Now: func() time.Time { return time.Now().Add(later) }}
+	read := func(want, foreign string) fs.FileInfo {
+		t.Helper()
+		text, at, err := texts.Text(w.Guard, path, 100)
+		if err != nil || string(text) != want || at.Foreign != foreign {
+			t.Fatalf("%q, %q, %v; want %q, %q", text, at.Foreign, err, want, foreign)
+		}
+		return at.Info
+	}
+	if _, _, err := texts.Text(w.Guard, path, 100); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	put := func(text string) { must(t, os.WriteFile(path, []byte(text), 0o600)) }
+	put("be brief")
+	// A file that was just written may change once more within one tick of the clock.
+	if read("be brief", "") == read("be brief", "") {
+		t.Error("a new file is kept")
+	}
+	later = time.Hour
+	if read("be brief", "") != read("be brief", "") {
+		t.Error("an old file is read again")
+	}
+	marked = "written by others"
+	read("be brief", marked)
+	marked = ""
+	put("be quick")
+	read("be quick", "")
+	must(t, os.Remove(path))
+	must(t, os.Symlink("a.txt", path))
+	read("content of a.txt", "")
+	must(t, os.Remove(path))
+	if _, _, err := texts.Text(w.Guard, path, 100); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
 	}
 }

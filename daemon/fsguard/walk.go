@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -24,11 +25,14 @@ type walked struct {
 	dangle bool
 }
 
+// lookup is os.Lstat, or that of a Batch, which remembers.
+type lookup func(path string) (fs.FileInfo, error)
+
 // walk follows a path component by component. It only calls lstat and readlink; it opens nothing.
-func walk(path string) (walked, error) {
+func walk(look lookup, path string) (walked, error) {
 	volume := filepath.VolumeName(path)
 	// The target of each link is put before the components that are left, so the loop follows it like a part of the path.
-	w := walker{rest: split(path[len(volume):])}
+	w := walker{look: look, rest: split(path[len(volume):])}
 	w.start(volume + string(filepath.Separator))
 	for len(w.rest) > 0 {
 		name := w.rest[0]
@@ -47,10 +51,11 @@ func walk(path string) (walked, error) {
 
 // walker is the state of a walk.
 type walker struct {
-	root    string
-	names   []string      // existing components below root
-	infos   []fs.FileInfo // of root and of each name
-	missing []string      // missing components after names
+	look    lookup
+	at      string        // what exists of the path so far
+	depth   int           // components of at
+	infos   []fs.FileInfo // of the root and of each component
+	missing []string      // missing components after at
 	rest    []string      // components still to visit
 	links   int
 	own     int  // how many of rest come from the caller; the ones before them come from links
@@ -59,16 +64,19 @@ type walker struct {
 
 // start begins again at a root, for example after an absolute link.
 func (w *walker) start(root string) {
-	w.root, w.names, w.missing = root, nil, nil
+	w.at, w.depth, w.missing = root, 0, nil
 	w.infos = w.infos[:0:0]
-	if info, err := os.Lstat(root); err == nil {
+	if info, err := w.look(root); err == nil {
 		w.infos = append(w.infos, info)
 	}
 }
 
 // here returns the path that has been reached, with the missing components.
 func (w *walker) here() string {
-	return filepath.Join(append(append([]string{w.root}, w.names...), w.missing...)...)
+	if len(w.missing) == 0 {
+		return w.at
+	}
+	return filepath.Join(append([]string{w.at}, w.missing...)...)
 }
 
 // step visits one component.
@@ -85,8 +93,11 @@ func (w *walker) step(name string) error {
 	if err := w.mustBeFolder(); err != nil {
 		return err
 	}
-	full := filepath.Join(w.here(), name)
-	info, err := os.Lstat(full)
+	full := w.at + name
+	if w.depth > 0 { // only a root ends with a separator
+		full = w.at + string(filepath.Separator) + name
+	}
+	info, err := w.look(full)
 	if errors.Is(err, fs.ErrNotExist) {
 		w.missing = append(w.missing, name)
 		w.dangle = w.links > 0 && len(w.rest) >= w.own
@@ -98,7 +109,7 @@ func (w *walker) step(name string) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		return w.follow(full)
 	}
-	w.names, w.infos = append(w.names, name), append(w.infos, info)
+	w.at, w.depth, w.infos = full, w.depth+1, append(w.infos, info)
 	return nil
 }
 
@@ -119,8 +130,8 @@ func (w *walker) up() error {
 		w.missing = w.missing[:n-1]
 		return nil
 	}
-	if n := len(w.names); n > 0 {
-		w.names = w.names[:n-1]
+	if w.depth > 0 {
+		w.at, w.depth = filepath.Dir(w.at), w.depth-1
 		w.infos = w.infos[:len(w.infos)-1]
 	}
 	return nil
@@ -170,6 +181,12 @@ func usable(path string) error {
 
 // within reports whether path is dir or below it. Both are resolved.
 func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
+	if rest, ok := strings.CutPrefix(path, dir); ok && dir != "" && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(dir[len(dir)-1])) {
+		return true
+	}
+	if runtime.GOOS != "windows" {
+		return false
+	}
+	rel, err := filepath.Rel(dir, path) // ignores case there
 	return err == nil && filepath.IsLocal(rel)
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 )
@@ -12,11 +13,22 @@ type Backend struct {
 	Name    string // lower case, unique
 	BaseURL string // where its servers usually listen; "" when the config must set it
 	Account bool   // requests use an account that signs in: Config.Auth is set
+	Loads   bool   // its servers load a model with a window of their choice, so they are asked for it again and again
 
 	// New checks a configuration and makes a model of it; it does not connect. Errors are *event.Fault.
 	New func(Config) (Model, error)
 	// List asks a server for its models. It ignores Config.Model. Errors are *event.Fault with a hint.
 	List func(context.Context, Config) ([]Entry, error)
+	// Discover looks for model servers on this machine, of whatever backend; env looks up the environment. It takes less than a second. nil: it
+	// finds none.
+	Discover func(ctx context.Context, env func(string) string, log *slog.Logger) []Found
+}
+
+// Found is a server on this machine with its models.
+type Found struct {
+	Backend string // its name
+	BaseURL string
+	Models  []Entry
 }
 
 // Config describes one model at one server. A zero value means the backend's default.

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -47,27 +48,40 @@ type Files interface {
 
 // Price is in millionths of the budget's currency per million tokens. A zero Price is unknown.
 type Price struct {
-	Input  int64 `json:"input"`
-	Cached int64 `json:"cached,omitempty"`
-	Output int64 `json:"output"`
+	Input     int64 `json:"input"`
+	Cached    int64 `json:"cached,omitempty"`     // read from the provider's cache; 0: as Input
+	Written   int64 `json:"written,omitempty"`    // written to the provider's cache for some minutes; 0: as Input
+	Written1h int64 `json:"written_1h,omitempty"` // written to it for an hour; 0: as Written
+	Output    int64 `json:"output"`
+
+	// Some models cost more when the input is long: from LongFrom tokens on, every token of the request costs LongTimes as much. 0: never.
+	LongFrom  int   `json:"long_from,omitempty"`
+	LongTimes int64 `json:"long_times,omitempty"`
 }
 
 // Known reports whether the price is known.
 func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
 
-// Of returns u with its cost by this price, rounded up, unless the server has reported the cost. A cached token costs as much as a fresh
-// one unless Cached is set.
+// Of returns u with its cost by this price, rounded up, unless the server has reported the cost.
 func (p Price) Of(u Usage) Usage {
 	if u.Priced || !p.Known() {
 		return u
 	}
-	cached := p.Cached
-	if cached == 0 {
-		cached = p.Input
+	written := cmp.Or(p.Written, p.Input)
+	sum := int64(u.Input-u.Cached-u.Written)*p.Input + int64(u.Cached)*cmp.Or(p.Cached, p.Input) +
+		int64(u.Written-u.Written1h)*written + int64(u.Written1h)*cmp.Or(p.Written1h, written) + int64(u.Output)*p.Output
+	if p.LongFrom > 0 && u.Input >= p.LongFrom {
+		sum *= max(p.LongTimes, 1)
 	}
-	sum := int64(u.Input-u.Cached)*p.Input + int64(u.Cached)*cached + int64(u.Output)*p.Output
 	u.Cost, u.Priced = (sum+999_999)/1_000_000, true
 	return u
+}
+
+// Most returns the highest cost of a request with so many tokens, whatever the provider's cache does with them; 0 without a price.
+func (p Price) Most(input, output int) int64 {
+	dearest := p
+	dearest.Input = max(p.Input, p.Cached, p.Written, p.Written1h)
+	return dearest.Of(Usage{Input: input, Output: output}).Cost
 }
 
 // Bill returns u with its cost, where that is known. A local model costs nothing.
@@ -146,13 +160,24 @@ type Answer struct {
 
 // Usage counts the tokens of one request. Cost is in millionths of the budget's currency; Priced says whether it is known.
 type Usage struct {
-	Input     int   `json:"input"` // all input tokens, including cached ones
-	Cached    int   `json:"cached"`
-	Output    int   `json:"output"` // all output tokens, including reasoning
+	Input     int   `json:"input"`                      // all input tokens, including those read from the cache and written to it
+	Cached    int   `json:"cached"`                     // read from the provider's cache
+	Written   int   `json:"cache_written,omitempty"`    // written to the provider's cache, for which some ask more
+	Written1h int   `json:"cache_written_1h,omitempty"` // those of Written that stay there for an hour
+	Output    int   `json:"output"`                     // all output tokens, including reasoning
 	Reasoning int   `json:"reasoning"`
 	Cost      int64 `json:"cost_micros"`
 	Priced    bool  `json:"priced"`
 	Estimated bool  `json:"estimated,omitempty"` // the server reported no count
+}
+
+// Add returns the sum of two usages. Its cost is known only if both are.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Input: u.Input + v.Input, Cached: u.Cached + v.Cached, Written: u.Written + v.Written, Written1h: u.Written1h + v.Written1h,
+		Output: u.Output + v.Output, Reasoning: u.Reasoning + v.Reasoning, Cost: u.Cost + v.Cost,
+		Priced: u.Priced && v.Priced, Estimated: u.Estimated || v.Estimated,
+	}
 }
 
 // Tokens returns the sum of input and output tokens.

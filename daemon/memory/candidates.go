@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +20,19 @@ const (
 	leastOwn       = 20   // with fewer own ones among foreign ones, the own ones are looked up apart
 	newestCommon   = 2000 // of words that stand nearly everywhere, only the newest chunks are looked at
 	commonTerms    = 3
+
+	// A turn waits for a quick search, and takes three passages.
+	newestQuick = 100
+	mostQuick   = 40
 )
+
+// most returns how many chunks of common words, and how many own candidates, a search looks at.
+func (q Query) most() (newest, own int) {
+	if q.Quick {
+		return newestQuick, mostQuick
+	}
+	return newestCommon, mostCandidates
+}
 
 // seeker finds the chunks that contain the terms of a query.
 type seeker struct {
@@ -58,29 +69,37 @@ func candidates(ctx context.Context, rows *sqlite.Readers, q Query, terms []term
 
 // find returns the heaviest chunks that fit a condition; whole: every chunk does.
 func (s seeker) find(where string, args []any, whole bool) ([]candidate, error) {
-	weights := map[int64]float64{}
+	type sum struct {
+		id     int64
+		weight float64
+		term   int // the last one that was added
+	}
+	at, sums := map[int64]int{}, []sum{}
 	for i, units := range s.units() {
-		seen := map[int64]bool{}
 		for _, u := range units {
 			ids, err := s.postings(u, where, args, whole)
 			if err != nil {
 				return nil, err
 			}
 			for _, id := range ids {
-				if !seen[id] { // the first form of a term is its strongest
-					seen[id] = true
-					weights[id] += u.factor * s.terms[i].weight
+				k, ok := at[id]
+				if !ok {
+					k, at[id] = len(sums), len(sums)
+					sums = append(sums, sum{id, 0, -1})
+				}
+				if have := &sums[k]; have.term < i { // the first form of a term is its strongest
+					have.weight, have.term = have.weight+u.factor*s.terms[i].weight, i
 				}
 			}
 		}
 	}
-	ids := make([]int64, 0, len(weights))
-	for id := range weights {
-		ids = append(ids, id)
-	}
 	// Of equal ones the newest come first.
-	slices.SortFunc(ids, func(a, b int64) int { return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(b, a)) })
-	return s.read(ids[:min(len(ids), mostRanked)], where, args)
+	slices.SortFunc(sums, func(a, b sum) int { return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.id, a.id)) })
+	var ids []int64
+	for _, one := range sums[:min(len(sums), mostRanked)] {
+		ids = append(ids, one.id)
+	}
+	return s.read(ids, where, args)
 }
 
 // unit is a lookup in one of the full-text tables.
@@ -101,13 +120,9 @@ func (s seeker) units() [][]unit {
 	}
 	var all []choice
 	for i, t := range s.terms {
-		for j, f := range t.forms {
-			word := f.stem
-			if j == 0 {
-				word = t.word
-			}
+		for _, f := range t.forms {
 			if !t.common && f.docs > 0 {
-				all = append(all, choice{unit{"words", `"` + word + `"`, f.factor, f.docs, false}, i})
+				all = append(all, choice{unit{"words", f.match(), f.factor, f.docs, false}, i})
 			}
 		}
 		if match := trigrams(t.word); t.part && match != "" {
@@ -131,7 +146,7 @@ func (s seeker) units() [][]unit {
 		t := &s.terms[i]
 		if t.docs > 0 {
 			t.common = false
-			chosen[i] = []unit{{"words", `"` + t.stem + `"`, 1, newestCommon, true}}
+			chosen[i] = []unit{{"words", t.forms[0].match(), 1, newestCommon, true}}
 		}
 	}
 	return chosen
@@ -156,7 +171,8 @@ func (s seeker) postings(u unit, where string, args []any, whole bool) (ids []in
 		all = append(all, args...)
 	}
 	if u.newest {
-		from += " ORDER BY w.rowid DESC LIMIT " + strconv.Itoa(newestCommon)
+		newest, _ := s.q.most()
+		from += " ORDER BY w.rowid DESC LIMIT " + strconv.Itoa(newest)
 	}
 	var list string
 	err = s.rows.QueryRowContext(s.ctx, "SELECT coalesce(group_concat(id), '') FROM (SELECT w.rowid AS id FROM "+from+")", all...).Scan(&list) // #nosec G202 -- constants
@@ -176,20 +192,21 @@ func (s seeker) postings(u unit, where string, args []any, whole bool) (ids []in
 // read reads chunks in their order, until there are enough.
 func (s seeker) read(ids []int64, where string, args []any) (list []candidate, err error) {
 	own, foreign := 0, 0
-	for part := range slices.Chunk(ids, mostCandidates) {
-		doc, err := json.Marshal(part)
+	_, most := s.q.most()
+	for part := range slices.Chunk(ids, most) {
+		doc, err := sqlite.Doc(part)
 		if err != nil {
 			return nil, err
 		}
-		rs, err := s.rows.QueryContext(s.ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.sender, c.at
-			FROM json_each(?) j JOIN chunks c ON c.id = j.value LEFT JOIN files f ON f.id = c.file WHERE `+where+" ORDER BY j.key", slices.Concat([]any{string(doc)}, args)...) // #nosec G202 -- constants
+		rs, err := s.rows.QueryContext(s.ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.said, c.sender, c.at
+			FROM json_each(?) j JOIN chunks c ON c.id = j.value LEFT JOIN files f ON f.id = c.file WHERE `+where+" ORDER BY j.key", slices.Concat([]any{doc}, args)...) // #nosec G202 -- constants
 		some, err := sqlite.Collect(rs, err, scan)
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range some {
 			switch {
-			case c.foreign == "" && own < mostCandidates:
+			case c.foreign == "" && own < most:
 				own++
 			case c.foreign != "" && foreign < mostForeign:
 				foreign++
@@ -198,7 +215,7 @@ func (s seeker) read(ids []int64, where string, args []any) (list []candidate, e
 			}
 			list = append(list, c)
 		}
-		if own == mostCandidates {
+		if own == most {
 			break
 		}
 	}
@@ -208,9 +225,16 @@ func (s seeker) read(ids []int64, where string, args []any) (list []candidate, e
 // scan reads one chunk.
 func scan(rs *sql.Rows) (c candidate, err error) {
 	var own bool
-	err = rs.Scan(&c.id, &c.kind, &c.file, &c.path, &c.place, &c.session, &c.seq, &c.first, &c.last, &c.start, &c.stop, &c.above, &c.text, &own, &c.sender, &c.at)
-	if !own {
+	err = rs.Scan(&c.id, &c.kind, &c.file, &c.path, &c.place, &c.session, &c.seq, &c.first, &c.last, &c.start, &c.stop, &c.above, &c.text, &own, &c.said, &c.sender, &c.at)
+	c.judge(own)
+	return c, err
+}
+
+// judge says why a chunk is foreign text, unless it is the owner's own. Windows of a context item overlap, as those of a file do.
+func (c *candidate) judge(own bool) {
+	if c.kind == Context {
+		c.file, c.foreign, c.sender = -c.seq, c.sender, ""
+	} else if !own {
 		c.foreign = "written by " + cmp.Or(c.sender, "somebody else")
 	}
-	return c, err
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // layout is the version of how texts are cut and stored. A change of it makes every index anew.
-const layout = "2"
+const layout = "4"
 
 // Sizes of chunks, in bytes.
 const (

@@ -87,9 +87,13 @@ func list(g *fsguard.Guard, seed maphash.Seed) listing {
 func (l *lister) walk() {
 	space := l.guard.Workspace()
 	l.file(MainFile, filepath.Join(space, MainFile))
+	// A workspace without notes is usual, and one look is cheaper than finding out where the folder leads.
+	if _, err := fsguard.Look(filepath.Join(space, noteFolder)); err != nil {
+		return
+	}
 	p, err := l.guard.Resolve(space, noteFolder)
 	if err != nil || !p.IsDir() || !ours(p) {
-		return // a workspace without notes is usual
+		return
 	}
 	err = filepath.WalkDir(p.Path, func(path string, e iofs.DirEntry, err error) error {
 		switch {

@@ -10,35 +10,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/fail"
 	"hob/daemon/sqlite"
 	"hob/daemon/sys"
 )
 
-// HistoryItem is a message or an answer of a conversation.
-type HistoryItem struct {
-	Seq, Session int64
-	Turn         int64
-	Key          string    // of the session
-	Answer       bool      // hob's; else it is an input
-	Own          bool      // of the owner, or an answer of a turn that had read nothing foreign
-	Clean        bool      // its turn had read nothing foreign
-	Sender       string    // the name of who wrote it
-	Person       string    // who it is, by an id that he cannot change
-	At           time.Time //
-	Text         string    // "" while its turn has not ended
-	Open         bool      // its turn has not ended
-}
-
-// HistoryBatch is a part of the history.
-type HistoryBatch struct {
-	Items []HistoryItem
-	Next  int64 // the number after which to go on
-	Last  int64 // the highest number of an item; the end is reached when Next is Last
-}
-
 // HistorySource reads items with numbers above after, oldest first and a limited number at a time; of one turn, or of all (0).
-type HistorySource func(ctx context.Context, after, turn int64) (HistoryBatch, error)
+type HistorySource func(ctx context.Context, after, id int64) (turn.HistoryBatch, error)
 
 // Bounds of the indexing of the history.
 const (
@@ -55,15 +34,15 @@ type history struct {
 	next, last atomic.Int64  // for the note about what is missing
 }
 
-// RunHistory indexes the history in the background until ctx ends: once after the start, and after each wake signal. Between two batches it rests as long as a batch
+// RunHistory indexes the history and the context items in the background until ctx ends: once after the start, and after each wake signal. Between two batches it rests as long as a batch
 // took, so that turns have the other half of the time. A failure is logged and tried again with the next signal.
 func (x *Index) RunHistory(ctx context.Context, wake <-chan struct{}) error {
-	if x.o.History == nil {
-		return nil
-	}
 	for sys.Sleep(ctx, historyDelay) {
 		if err := x.indexHistory(ctx, 0); err != nil && ctx.Err() == nil {
 			x.o.Log.Warn("index the history", "err", err)
+		}
+		if err := errors.Join(indexContext(ctx, x), eraseItems(ctx, x)); err != nil && ctx.Err() == nil {
+			x.o.Log.Warn("index the context items", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -82,6 +61,15 @@ func (x *Index) indexHistory(ctx context.Context, most int) error {
 		return errBehind
 	}
 	defer func() { <-x.history.turn }()
+	if x.o.History == nil {
+		return nil
+	}
+	// Where nothing was said yet, no index is made.
+	if most == 0 && missing(x) {
+		if b, err := x.o.History(ctx, 0, 0); err != nil || b.Last == 0 {
+			return err
+		}
+	}
 	return x.use(ctx, func(db *sqlite.DB) error {
 		if err := x.endedTurns(ctx, db); err != nil {
 			return err
@@ -127,6 +115,7 @@ func (x *Index) nextBatch(ctx context.Context, db *sqlite.DB) (more bool, err er
 		return false, nil
 	}
 	fail.Point("memory.history")
+	defer x.counts.forget()
 	return b.Next < b.Last, db.Write(ctx, func(tx *sqlite.Conn) error {
 		for _, it := range b.Items {
 			if err := x.putItem(tx, it); err != nil {
@@ -140,13 +129,16 @@ func (x *Index) nextBatch(ctx context.Context, db *sqlite.DB) (more bool, err er
 // endedTurns indexes the turns that had not ended when the cursor passed them.
 func (x *Index) endedTurns(ctx context.Context, db *sqlite.DB) error {
 	rs, err := db.Reader().QueryContext(ctx, "SELECT turn FROM pending ORDER BY turn")
-	turns, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (turn int64, err error) { return turn, rs.Scan(&turn) })
+	turns, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
 	if err != nil {
 		return err
 	}
-	for _, turn := range turns {
+	if len(turns) > 0 {
+		defer x.counts.forget()
+	}
+	for _, id := range turns {
 		for after, done := int64(0), false; !done; {
-			b, err := x.o.History(ctx, after, turn)
+			b, err := x.o.History(ctx, after, id)
 			if err != nil {
 				return err
 			}
@@ -164,7 +156,7 @@ func (x *Index) endedTurns(ctx context.Context, db *sqlite.DB) error {
 				if !done {
 					return nil
 				}
-				return tx.Run("DELETE FROM pending WHERE turn = ?", turn)
+				return tx.Run("DELETE FROM pending WHERE turn = ?", id)
 			})
 			if err != nil {
 				return err
@@ -176,7 +168,7 @@ func (x *Index) endedTurns(ctx context.Context, db *sqlite.DB) error {
 
 // putItem indexes an item, once. Own texts share their words with the memory; those of others have tables of their own, so that no number of them changes the rank of
 // an own passage, or which words count as common.
-func (x *Index) putItem(tx *sqlite.Conn, it HistoryItem) error {
+func (x *Index) putItem(tx *sqlite.Conn, it turn.HistoryItem) error {
 	if it.Open {
 		return tx.Run("INSERT INTO pending (turn) VALUES (?) ON CONFLICT DO NOTHING", it.Turn)
 	}
@@ -186,15 +178,16 @@ func (x *Index) putItem(tx *sqlite.Conn, it HistoryItem) error {
 	}
 	// What the owner asked once is no answer.
 	told := it.Own && it.Clean && !it.Answer && strings.TrimRight(text, "?？") == text
-	id, err := tx.Insert(`INSERT INTO chunks (kind, path, session, seq, own, said, sender, person, at, text) VALUES ('history', ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	id, err := addChunk(tx, "history", it.Own, `INSERT INTO chunks (kind, path, session, seq, own, said, sender, person, at, text) VALUES ('history', ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		it.Key, it.Session, it.Seq, it.Own, told, x.o.Redact(it.Sender), it.Person, sqlite.Micros(it.At), text)
 	switch {
 	case err != nil || id == 0: // id 0: it is there
 		return err
 	case it.Own:
-		return putWords(tx, id, "", text)
+		return putWords(tx, id, "", text, true)
 	}
-	return tx.Run("INSERT INTO strangers (rowid, text) VALUES (?, ?)", id, paired(text))
+	words, _ := searchable(text)
+	return tx.Run("INSERT INTO strangers (rowid, text) VALUES (?, ?)", id, words)
 }
 
 // dropHistory removes the history from the index. It is made anew from the first item on.
@@ -208,36 +201,72 @@ func dropHistory(tx *sqlite.Conn) error {
 	return setMeta(tx, "history", "0")
 }
 
-// ForgetSessions removes sessions from the index, and then calls then, which removes them from the database. No item is indexed meanwhile. If then fails, the history is
-// made anew.
-func (x *Index) ForgetSessions(ctx context.Context, ids []int64, then func() error) error {
+// Gone is what was removed from the database or from files.
+type Gone struct {
+	Sessions []int64 // conversations
+	Items    []int64 // messages and answers that are kept, and must not be found any more
+	Files    bool    // memory files have changed
+}
+
+// Forget calls then, which removes something where it belongs and so changes the origin, and removes the same from the index. No item is indexed meanwhile. If hob is
+// killed in between, or the index fails, it is made anew.
+func (x *Index) Forget(ctx context.Context, then func() (Gone, error)) error {
 	select {
 	case x.history.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-x.history.turn }()
-	err := x.use(ctx, func(db *sqlite.DB) error {
-		return db.Erase(ctx, func(tx *sqlite.Conn) error {
-			for _, id := range ids {
-				if err := dropChunks(tx, "kind = 'history' AND session = ?", id); err != nil {
-					return err
-				}
-			}
-			// A full-text index keeps the words of removed rows until its parts are merged.
-			for _, table := range []string{"words", "grams", "strangers"} {
-				if err := tx.Run("INSERT INTO " + table + " (" + table + ") VALUES ('optimize')"); err != nil { // #nosec G202 -- constants
-					return err
-				}
-			}
-			return nil
-		})
-	})
+	// It is opened before: an index that is opened afterwards has another origin.
+	if err := x.use(ctx, func(*sqlite.DB) error { return nil }); err != nil {
+		return err
+	}
+	gone, err := then()
 	if err != nil {
 		return err
 	}
-	if err := then(); err != nil {
-		return errors.Join(err, x.use(ctx, func(db *sqlite.DB) error { return db.Write(ctx, dropHistory) }))
+	fail.Point("memory.forgotten")
+	if err := erase(context.WithoutCancel(ctx), x, gone); err != nil {
+		x.o.Log.Warn("the memory index is made anew, because something could not be removed from it", "err", err)
+		return x.discard(true)
+	}
+	return nil
+}
+
+// erase removes what is gone, so that the file of the index does not hold it either.
+func erase(ctx context.Context, x *Index, gone Gone) error {
+	for range 2 * sqlite.Bit(gone.Files) { // a sync that runs already may have read the old files
+		if _, err := x.Sync(ctx); err != nil {
+			return err
+		}
+	}
+	origin, err := x.o.Origin(ctx)
+	if err != nil {
+		return err
+	}
+	defer x.counts.forget()
+	return x.use(ctx, func(db *sqlite.DB) error {
+		return db.Erase(ctx, func(tx *sqlite.Conn) error {
+			for column, ids := range map[string][]int64{"session": gone.Sessions, "seq": gone.Items} {
+				list, err := sqlite.Doc(ids)
+				if err != nil {
+					return err
+				}
+				if err := dropChunks(tx, "kind = 'history' AND "+column+" IN (SELECT value FROM json_each(?))", list); err != nil {
+					return err
+				}
+			}
+			return errors.Join(dropWords(tx), setMeta(tx, "origin", origin))
+		})
+	})
+}
+
+// dropWords removes the words of removed rows, which a full-text index keeps until its parts are merged.
+func dropWords(tx *sqlite.Conn) error {
+	for _, table := range []string{"words", "grams", "strangers"} {
+		if err := tx.Run("INSERT INTO " + table + " (" + table + ") VALUES ('optimize')"); err != nil { // #nosec G202 -- constants
+			return err
+		}
 	}
 	return nil
 }
@@ -273,15 +302,17 @@ func strangers(ctx context.Context, rows *sqlite.Readers, q Query, terms []term)
 	if q.Quick || q.Scope != All && q.Scope != HistoryScope || len(terms) == 0 {
 		return nil, nil
 	}
-	var words []string
-	matches := 0
+	var words, stems []string
 	for _, t := range terms {
-		words = append(words, `"`+t.word+`"`)
-		var docs int
-		if err := rows.QueryRowContext(ctx, "SELECT coalesce((SELECT doc FROM strange_words WHERE term = ?), 0)", t.stem).Scan(&docs); err != nil {
-			return nil, err
-		}
-		matches += docs
+		words, stems = append(words, `"`+t.word+`"`), append(stems, t.stem)
+	}
+	list, err := sqlite.Doc(stems)
+	if err != nil {
+		return nil, err
+	}
+	var matches int
+	if err := rows.QueryRowContext(ctx, "SELECT coalesce(sum(doc), 0) FROM strange_words WHERE term IN (SELECT value FROM json_each(?))", list).Scan(&matches); err != nil {
+		return nil, err
 	}
 	order, from, args := "w.rank", "strangers w WHERE w.strangers MATCH ?", []any{strings.Join(words, " OR ")}
 	if matches > manyMatches {
@@ -297,36 +328,27 @@ func strangers(ctx context.Context, rows *sqlite.Readers, q Query, terms []term)
 	if err != nil {
 		return nil, err
 	}
-	var list []candidate
+	var found []candidate
 	for _, id := range hits {
 		c := candidate{id: id, kind: History}
 		if err := rows.QueryRowContext(ctx, "SELECT path, session, seq, sender, at, text FROM chunks WHERE id = ?", id).Scan(&c.path, &c.session, &c.seq, &c.sender, &c.at, &c.text); err != nil {
 			return nil, err
 		}
 		c.foreign = "written by " + c.sender
-		list = append(list, c)
+		found = append(found, c)
 	}
-	return list, nil
-}
-
-// excerpts cuts long messages and answers to the part around the words of the query.
-func excerpts(list []candidate, terms []term) {
-	for i := range list {
-		if c := &list[i]; c.kind == History {
-			c.text = excerpt(c.text, terms)
-		}
-	}
+	return found, nil
 }
 
 // excerpt returns a short text as it is, and of a long one the part that has the most words of the query.
-func excerpt(text string, terms []term) string {
+func excerpt(text string, m *matcher) string {
 	if len(text) <= mostExcerpt {
 		return text
 	}
 	best, at := -1.0, 0
 	for from := 0; from < len(text); from += mostExcerpt / 2 {
 		part := text[from:min(from+mostExcerpt, len(text))]
-		if sum, _ := match(strings.ToValidUTF8(part, ""), terms); sum > best {
+		if sum, _ := m.match(strings.ToValidUTF8(part, "")); sum > best {
 			best, at = sum, from
 		}
 	}

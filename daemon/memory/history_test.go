@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/fsguard"
 	"hob/daemon/memory"
 )
@@ -20,13 +21,16 @@ import (
 // talks is a history in memory, and the index over it.
 type talks struct {
 	*memory.Index
-	t     *testing.T
-	dir   string
-	items []memory.HistoryItem
-	fails int // batches until the source fails; 0: never
+	t      *testing.T
+	dir    string
+	items  []turn.HistoryItem
+	origin string
+	secret string // that became known meanwhile
+	fails  int    // batches until the source fails; 0: never
+	source memory.ContextSource
 }
 
-func newTalks(t *testing.T) *talks {
+func newTalks(t *testing.T, items ...memory.ContextSource) *talks {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -36,6 +40,9 @@ func newTalks(t *testing.T) *talks {
 		t.Fatal(err)
 	}
 	k := &talks{t: t, dir: dir}
+	if len(items) > 0 {
+		k.source = items[0]
+	}
 	k.open()
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
@@ -53,15 +60,20 @@ func (k *talks) open() {
 		k.t.Fatal(err)
 	}
 	k.Index = memory.New(k.t.Context(), memory.Options{
-		Path: filepath.Join(k.dir, "index.db"), Guard: func() *fsguard.Guard { return g }, History: k.read, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[secret]") },
+		Path: filepath.Join(k.dir, "index.db"), Guard: func() *fsguard.Guard { return g }, History: k.read, Context: k.source, Origin: func(context.Context) (string, error) { return k.origin, nil }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Redact: func(s string) string {
+			if k.secret != "" {
+				s = strings.ReplaceAll(s, k.secret, "[late secret]")
+			}
+			return strings.ReplaceAll(s, "hunter2", "[secret]")
+		},
 	})
 }
 
 var errRead = errors.New("cannot read")
 
 // read is the source: 20 numbers at a time.
-func (k *talks) read(_ context.Context, after, turn int64) (b memory.HistoryBatch, err error) {
+func (k *talks) read(_ context.Context, after, turn int64) (b turn.HistoryBatch, err error) {
 	if k.fails--; k.fails == 0 {
 		return b, errRead
 	}
@@ -83,9 +95,9 @@ func (k *talks) read(_ context.Context, after, turn int64) (b memory.HistoryBatc
 }
 
 // says adds an item.
-func (k *talks) says(session int64, person, text string) *memory.HistoryItem {
+func (k *talks) says(session int64, person, text string) *turn.HistoryItem {
 	n := int64(len(k.items) + 1)
-	k.items = append(k.items, memory.HistoryItem{
+	k.items = append(k.items, turn.HistoryItem{
 		Seq: n, Turn: n, Session: session, Key: fmt.Sprint("s", session), Own: person == "", Clean: person == "", Sender: "name of " + person, Person: person, At: time.Unix(n, 0), Text: text,
 	})
 	return &k.items[n-1]
@@ -253,6 +265,30 @@ func TestSecretsAreNotIndexed(t *testing.T) {
 	}
 }
 
+// A secret that becomes known after a text was indexed is not answered, also where a long message is cut.
+func TestSecretsLearntLaterAreNotAnswered(t *testing.T) {
+	k := newTalks(t)
+	if err := os.WriteFile(filepath.Join(k.dir, "workspace", "MEMORY.md"), []byte("# The heron key swordfish\n\nThe heron key is swordfish.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k.says(1, "", "the heron key is swordfish")
+	k.says(1, "", "heron key "+strings.Repeat("x", 584)+" swordfish"+strings.Repeat(" more", 300))
+	k.says(1, "ana", "is the heron key swordfish")
+	k.all()
+	for _, secret := range []string{"", "swordfish"} {
+		k.secret = secret
+		r, err := k.Search(t.Context(), memory.Query{Text: "heron key", Owner: true, MaxPassages: 20})
+		if err != nil || len(r.Passages) < 4 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		for _, p := range r.Passages {
+			if got := strings.Contains(p.Text+p.Above, "sword"); got != (secret == "") {
+				t.Errorf("secret %q: %+v", secret, p)
+			}
+		}
+	}
+}
+
 // holds lists the files of the index that contain a text.
 func (k *talks) holds(text string) (list []string) {
 	k.t.Helper()
@@ -278,9 +314,9 @@ func TestForgottenSessionsLeaveTheIndex(t *testing.T) {
 	if len(k.holds("quetzal")) == 0 {
 		t.Fatal("the test looks in the wrong place")
 	}
-	err := k.ForgetSessions(t.Context(), []int64{1, 2}, func() error {
-		k.items = k.items[2:]
-		return nil
+	err := k.Forget(t.Context(), func() (memory.Gone, error) {
+		k.items, k.origin = k.items[2:], "2"
+		return memory.Gone{Sessions: []int64{1, 2}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -291,10 +327,53 @@ func TestForgottenSessionsLeaveTheIndex(t *testing.T) {
 		t.Errorf("%q still hold it", files)
 	}
 	// If the database cannot forget, nothing is lost.
-	if err := k.ForgetSessions(t.Context(), []int64{3}, func() error { return errRead }); !errors.Is(err, errRead) {
+	if err := k.Forget(t.Context(), func() (memory.Gone, error) { return memory.Gone{Sessions: []int64{3}}, errRead }); !errors.Is(err, errRead) {
 		t.Fatal(err)
 	}
 	k.want(memory.Query{Text: "pineapple", Owner: true}, "3:3")
+}
+
+// After a kill between the two removals, and with the database of another home, the index is made anew.
+func TestAnIndexOfAnotherOriginIsMadeAnew(t *testing.T) {
+	k := newTalks(t)
+	k.says(1, "", "the word is quetzal")
+	k.says(2, "", "a pineapple")
+	k.all()
+	k.want(memory.Query{Text: "quetzal", Owner: true}, "1:1")
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	k.open()
+	k.want(memory.Query{Text: "quetzal", Owner: true, Quick: true}, "1:1") // a start changes nothing
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	k.items, k.origin = k.items[1:], "2"
+	k.open()
+	k.want(memory.Query{Text: "quetzal", Owner: true, Quick: true})
+	if files := k.holds("quetzal"); len(files) > 0 {
+		t.Errorf("%q still hold it", files)
+	}
+	k.want(memory.Query{Text: "pineapple", Owner: true}, "2:2")
+}
+
+// What is kept in a conversation and was removed from the memory is not found.
+func TestForgottenItemsLeaveTheIndex(t *testing.T) {
+	k := newTalks(t)
+	k.says(1, "", "the word is quetzal")
+	k.says(1, "", "a pineapple")
+	k.all()
+	if err := k.Forget(t.Context(), func() (memory.Gone, error) {
+		k.items, k.origin = k.items[1:], "2"
+		return memory.Gone{Items: []int64{1}, Files: true}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	k.want(memory.Query{Text: "quetzal", Owner: true})
+	k.want(memory.Query{Text: "pineapple", Owner: true, Quick: true}, "1:2") // it was not made anew
+	if files := k.holds("quetzal"); len(files) > 0 {
+		t.Errorf("%q still hold it", files)
+	}
 }
 
 func TestALongMessageIsCutAroundTheWords(t *testing.T) {
@@ -336,7 +415,81 @@ func TestTheHistoryHidesNothingFromRecall(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	k.says(1, "", "the quail key is lost")
-	if list := k.Recall(t.Context(), "where is the quail key"); slices.ContainsFunc(list, func(m memory.Recalled) bool { return strings.Contains(m.Text, "quail") }) {
+	if list := k.Recall(t.Context(), "where is the quail key"); slices.ContainsFunc(list, func(m turn.Memory) bool { return strings.Contains(m.Text, "quail") }) {
 		t.Error("a turn waited for the indexing of the history")
 	}
+}
+
+// A question that was asked before, and an answer that lists what a search found, come after their source.
+func TestAnEchoComesAfterItsSource(t *testing.T) {
+	k := newTalks(t)
+	file := filepath.Join(k.dir, "workspace", "MEMORY.md")
+	if err := os.WriteFile(file, []byte("# Home\n\n- The code of the boiler in the cellar is 4711.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		k.says(1, "", "what is the boiler code?")
+		k.says(1, "", "boiler code, boiler code: 1 place in 1 file\nMEMORY.md:1-3\n- The code of the boiler in the cellar is 4711.").Answer = true
+	}
+	k.says(2, "", "the boiler makes a noise, code 12 is shown")
+	k.all()
+	r, err := k.Search(t.Context(), memory.Query{Text: "boiler code", Owner: true, Session: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range r.Passages {
+		got = append(got, fmt.Sprint(p.Path, ":", p.From))
+	}
+	// Each text comes once: the newest of those that say the same is not better than the others.
+	if len(got) != 4 || !slices.Equal(got[:2], []string{"MEMORY.md:1", "s2:17"}) && !slices.Equal(got[:2], []string{"s2:17", "MEMORY.md:1"}) || !strings.Contains(r.Passages[2].Text, "1 place") || r.Passages[3].Text != "what is the boiler code?" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A turn waits for its recall, so words that were looked up before are not looked up again, however many chunks have them.
+func TestARecallCostsLittle(t *testing.T) {
+	k := newTalks(t)
+	for range 500 {
+		k.says(1, "", "the heron says hello")
+	}
+	k.all()
+	list := k.Recall(t.Context(), "hello heron")
+	before := k.Statements()
+	if again := k.Recall(t.Context(), "hello heron"); !slices.Equal(again, list) {
+		t.Errorf("%v, before %v", again, list)
+	}
+	if n := k.Statements() - before; n > 3 {
+		t.Errorf("%d statements for words that are known", n)
+	}
+}
+
+// A word that was asked for before anybody said it is found as well as any other.
+func TestNewWordsCountAtOnce(t *testing.T) {
+	k := newTalks(t)
+	k.says(1, "", "the wren is small")
+	q := memory.Query{Text: "heron", Owner: true}
+	k.want(q)
+	k.says(1, "", "the heron is large")
+	r, err := k.Search(t.Context(), q)
+	if err != nil || len(r.Passages) != 1 || r.Passages[0].Score != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A home where nothing was said and that has no context items has no index: looking for them opens and makes nothing.
+func TestNoHistoryOpensNothing(t *testing.T) {
+	k, _ := withItems(t)
+	err := errors.Join(k.IndexHistory(t.Context(), 0), memory.IndexContext(t.Context(), k.Index), memory.EraseItems(t.Context(), k.Index))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := filepath.Glob(filepath.Join(k.dir, "index.db*")); err != nil || len(files) > 0 {
+		t.Errorf("%q, %v", files, err)
+	}
+	k.says(1, "", "the heron is large")
+	if err := k.IndexHistory(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	k.want(memory.Query{Text: "heron", Owner: true}, "1:1")
 }

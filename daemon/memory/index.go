@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/daemon/sys"
 )
@@ -24,8 +25,11 @@ var schema embed.FS
 // restAfter is how long the database stays open after its last use. Its connections are a tenth of hob's memory at rest.
 const restAfter = 30 * time.Second
 
-// errStale is an index of another version.
-var errStale = errors.New("the index is of another version")
+// Why an index is not used.
+var (
+	errStale = errors.New("the index is of another version")
+	errOther = errors.New("the index is of another database, or what was removed there may still be in it")
+)
 
 // Index is the index of the memory. It is safe for concurrent use. New opens nothing; each method opens the database when it needs it.
 type Index struct {
@@ -57,6 +61,9 @@ func New(ctx context.Context, o Options) *Index {
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
+	if o.Origin == nil {
+		o.Origin = func(context.Context) (string, error) { return "", nil }
+	}
 	x := &Index{o: o, group: sys.NewGroup(o.Log, nil), seed: maphash.MakeSeed(), history: history{turn: make(chan struct{}, 1)}, counts: &counts{}}
 	x.ctx, x.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return x
@@ -84,23 +91,30 @@ func closeNow(x *Index) error {
 	return db.Close()
 }
 
-// use calls f with the open database. An index that turns out to be damaged, replaced or of another version is thrown away, and f called
-// once more with an empty one: its files are read again at the next sync.
-func (x *Index) use(ctx context.Context, f func(*sqlite.DB) error) error {
-	err := x.once(ctx, f)
-	if !useless(err) {
-		return err
+// openTries is how often the database is opened, and used, while another process makes it anew, which takes a moment.
+const openTries = 6
+
+// use calls f with the open database. An index that turns out to be damaged or of another version is thrown away, and f called again with an
+// empty one: its files are read again at the next sync. One that another process has replaced is opened again.
+func (x *Index) use(ctx context.Context, f func(*sqlite.DB) error) (err error) {
+	for n := range openTries {
+		if err = x.once(ctx, f); !useless(err) {
+			return err
+		}
+		x.o.Log.Warn("the memory index is made anew", "why", err)
+		if err := x.discard(!errors.Is(err, sqlite.ErrMoved) && (n > 0 || !errors.Is(err, sqlite.ErrIO))); err != nil {
+			return err
+		}
+		if n > 0 && !sys.Sleep(ctx, 10*time.Millisecond<<n) {
+			return err
+		}
 	}
-	x.o.Log.Warn("the memory index is made anew", "why", err)
-	if err := x.discard(); err != nil {
-		return err
-	}
-	return x.once(ctx, f)
+	return err
 }
 
 // useless reports whether an error means that the index cannot be used any more.
 func useless(err error) bool {
-	return errors.Is(err, errStale) || errors.Is(err, sqlite.ErrNewer) || errors.Is(err, sqlite.ErrCorrupt) || errors.Is(err, sqlite.ErrMoved) || errors.Is(err, sqlite.ErrIO)
+	return errors.Is(err, errStale) || errors.Is(err, errOther) || errors.Is(err, sqlite.ErrNewer) || errors.Is(err, sqlite.ErrCorrupt) || errors.Is(err, sqlite.ErrMoved) || errors.Is(err, sqlite.ErrIO)
 }
 
 // once opens the database if it is closed, and calls f.
@@ -141,31 +155,47 @@ func (x *Index) release() {
 	if x.users--; x.users > 0 || x.done {
 		return
 	}
+	end := func() {
+		if err := closeNow(x); err != nil {
+			x.o.Log.Warn("close the memory index", "err", err)
+		}
+	}
+	if x.db != nil && x.db.ReadOnly() {
+		end() // the next use may find room
+		return
+	}
 	x.rest = time.AfterFunc(restAfter, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if x.users > 0 {
-			return
-		}
-		if err := closeNow(x); err != nil {
-			x.o.Log.Warn("close the memory index", "err", err)
+		if x.users == 0 {
+			end()
 		}
 	})
 }
 
-// discard removes the database. Uses that run meanwhile fail and find the new one at their next try.
-func (x *Index) discard() error {
+// discard closes the database, and removes it if it is of no use to others either. Uses that run meanwhile fail and find the new one at their
+// next try.
+func (x *Index) discard(useless bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.seen = ""
 	if err := closeNow(x); err != nil {
 		x.o.Log.Warn("close the memory index", "err", err) // it was damaged
 	}
-	return remove(x.o.Path)
+	if !useless {
+		return nil
+	}
+	return Remove(x.o.Path)
 }
 
-// remove removes a database with its log.
-func remove(path string) error {
+// missing reports whether there is no database yet.
+func missing(x *Index) bool {
+	_, err := os.Lstat(x.o.Path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// Remove removes the database of an index that nobody uses, with its log.
+func Remove(path string) error {
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the memory index: %w", err)
@@ -174,41 +204,66 @@ func remove(path string) error {
 	return nil
 }
 
-// open opens or makes the database. It returns errStale for one with another schema.
-func open(ctx context.Context, o Options) (*sqlite.DB, error) {
+// open opens or makes the database. It returns errStale for one with another schema, or that cannot be opened, and errOther for one of another
+// origin.
+func open(ctx context.Context, o Options) (db *sqlite.DB, err error) {
+	for n := range openTries {
+		db, err = openOnce(ctx, o)
+		if _, known := event.AsFault(err); err == nil || known || useless(err) || !sys.Sleep(ctx, 10*time.Millisecond<<n) {
+			return db, err
+		}
+	}
+	return nil, errors.Join(errStale, err)
+}
+
+// openOnce opens or makes the database.
+func openOnce(ctx context.Context, o Options) (*sqlite.DB, error) {
 	migrations, err := fs.Sub(schema, "schema")
 	if err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	db, err := sqlite.Open(ctx, sqlite.Options{
+	options := sqlite.Options{
 		Path: o.Path, Migrations: migrations, Now: o.Now, Log: o.Log, Derived: true,
-		Lost: func(string) error { return remove(o.Path) }, // the log of a lost index is of no use
-	})
+		Lost: func(string) error { return Remove(o.Path) }, // the log of a lost index is of no use
+	}
+	db, err := sqlite.Open(ctx, options)
+	if errors.Is(err, sqlite.ErrFull) {
+		db, err = sqlite.OpenFull(options) // a full disk still allows reading
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the memory index: %w", err)
 	}
-	want, err := version()
-	if err == nil {
-		err = check(ctx, db, want)
-	}
-	if err != nil {
+	if err := check(ctx, db, o); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// check compares the version of an index with the one wanted. A new index gets it.
-func check(ctx context.Context, db *sqlite.DB, want string) error {
+// check compares the version and the origin of an index with those wanted. A new index gets them.
+func check(ctx context.Context, db *sqlite.DB, o Options) error {
+	want, err := version()
+	if err != nil {
+		return err
+	}
+	origin, err := o.Origin(ctx)
+	if err != nil {
+		return fmt.Errorf("read which database it is: %w", err)
+	}
 	have, err := meta(ctx, db.Reader(), "schema")
 	switch {
 	case err != nil:
 		return err
-	case have == want:
-		return nil
-	case have != "":
+	case have == "":
+		return db.Write(ctx, func(tx *sqlite.Conn) error {
+			return errors.Join(setMeta(tx, "schema", want), setMeta(tx, "origin", origin))
+		})
+	case have != want:
 		return errStale
 	}
-	return db.Write(ctx, func(tx *sqlite.Conn) error { return setMeta(tx, "schema", want) })
+	if have, err = meta(ctx, db.Reader(), "origin"); err == nil && have != origin {
+		return errOther
+	}
+	return err
 }
 
 // version returns the digest of the schema.

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -261,7 +262,7 @@ func TestForms(t *testing.T) {
 func FuzzQuery(f *testing.F) {
 	x := newFixture(f)
 	x.put(f, "MEMORY.md", "the door code is 4711\n")
-	for _, s := range []string{"", `"`, "a AND", "NEAR(", "*", "door:code", "^door", "\x00", "\xff", "東", "{", "-door", strings.Repeat("door ", 500)} {
+	for _, s := range []string{"", `"`, "a AND", "NEAR(", "*", "door:code", "^door", "\x00", "\xff", "東", "{", "-door", "\u0301", strings.Repeat("door ", 500)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) { x.search(t, text) })
@@ -292,5 +293,8 @@ func TestAStoppedSearch(t *testing.T) {
 	cancel()
 	if _, err := f.index.Search(ctx, memory.Query{Text: "x", Owner: true}); err == nil {
 		t.Error("no error")
+	}
+	if err := memory.Rank(ctx, "x", "x"); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v: the candidates were ranked for nobody", err)
 	}
 }

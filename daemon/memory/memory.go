@@ -11,6 +11,7 @@
 package memory
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -52,8 +53,12 @@ type Options struct {
 	Path    string                // of the database; its folder exists
 	Guard   func() *fsguard.Guard // the owner's guard, which leads to the workspace
 	History HistorySource         // of the conversations; nil: there is none
-	Redact  func(string) string   // replaces known secrets before anything is stored; nil: there are none
-	Vectors Vectors               // nil: searches go by words only
+	// Origin names the database that History reads, in its present timeline, and changes with each removal there. An index of another origin is made
+	// anew; nil: there is only one.
+	Origin  func(context.Context) (string, error)
+	Context ContextSource       // of the context items; zero: there are none
+	Redact  func(string) string // replaces known secrets before anything is stored; nil: there are none
+	Vectors Vectors             // nil: searches go by words only
 	Now     func() time.Time
 	Log     *slog.Logger
 }
@@ -65,6 +70,7 @@ type Query struct {
 	Owner       bool    // the owner asks, in private. All others find the history of their own session, and nothing else
 	Session     int64   // the asker's session; 0: none
 	Only        bool    // of the history only that of Session, also for the owner
+	Drive       string  // of the context items only those of this drive; "": all
 	MaxPassages int     // 0: DefaultPassages
 	MaxBytes    int     // of the texts of all passages; 0: DefaultBytes
 	Quick       bool    // a turn waits for it: the index is brought up to date only if that takes a moment
@@ -84,7 +90,7 @@ type Result struct {
 // Passage is a text that was found.
 type Passage struct {
 	Kind    Kind
-	Path    string  // of memory: relative to the workspace; see the column in schema/0001_index.sql
+	Path    string  // of context: DRIVE:PATH; of memory: relative to the workspace; see the column in schema/0001_index.sql
 	Above   string  // the headings above it, outermost first
 	Session int64   // of history
 	From    int     // first line, from 1; of history: the item's number

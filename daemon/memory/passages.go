@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 
 	"hob/daemon/sqlite"
 )
@@ -18,13 +19,15 @@ type assembly struct {
 	ctx   context.Context //nolint:containedctx // lives as long as one search
 	rows  *sqlite.Readers
 	q     Query
-	taken []candidate // they do not overlap
-	size  int         // bytes of their texts
+	match *matcher
+	known func(string) string // replaces secrets, also those that were learnt after the text was indexed
+	taken []candidate         // they do not overlap
+	size  int                 // bytes of their texts
 }
 
 // assemble joins the ranked candidates into passages until the budget is used up. Weak ones are left out if there are others.
-func assemble(ctx context.Context, rows *sqlite.Readers, q Query, list []candidate, out *Result) error {
-	a := &assembly{ctx: ctx, rows: rows, q: q}
+func assemble(ctx context.Context, rows *sqlite.Readers, q Query, list []candidate, terms []term, known func(string) string, out *Result) error {
+	a := &assembly{ctx: ctx, rows: rows, q: q, match: newMatcher(terms), known: known}
 	strong := slices.ContainsFunc(list, func(c candidate) bool { return c.score >= q.MinScore })
 	for _, c := range list {
 		if strong && c.score < q.MinScore {
@@ -37,24 +40,35 @@ func assemble(ctx context.Context, rows *sqlite.Readers, q Query, list []candida
 		return err
 	}
 	for _, c := range a.taken {
-		out.Passages = append(out.Passages, c.passage(q.MinScore))
+		p := c.passage(q.MinScore)
+		p.Text, p.Above, p.Sender = known(p.Text), known(p.Above), known(p.Sender)
+		out.Passages = append(out.Passages, p)
 	}
 	return nil
 }
 
-// overlapping reports whether two candidates stand in the same file and share text.
+// overlapping reports whether two candidates stand in the same file or context item and share text.
 func overlapping(a, b candidate) bool {
-	return a.kind == File && b.kind == File && a.file == b.file && a.start < b.stop && b.start < a.stop
+	return a.file != 0 && a.file == b.file && a.start < b.stop && b.start < a.stop
 }
 
 // take adds a candidate: to a passage that it overlaps, or as a new one.
 func (a *assembly) take(c candidate) {
 	i := slices.IndexFunc(a.taken, func(t candidate) bool { return overlapping(t, c) })
+	if i < 0 && len(a.taken) == a.q.MaxPassages {
+		return
+	}
 	if i < 0 {
+		if c.kind == History {
+			c.text = excerpt(a.known(c.text), a.match) // before the cut: half a secret is not recognised
+			if slices.ContainsFunc(a.taken, func(t candidate) bool { return t.text == c.text && t.foreign == c.foreign }) {
+				return // he said the same twice
+			}
+		}
 		if len(a.taken) == 0 && len(c.text) > a.q.MaxBytes {
 			c = c.shortened(a.q.MaxBytes)
 		}
-		if len(a.taken) < a.q.MaxPassages && a.size+len(c.text) <= a.q.MaxBytes {
+		if a.size+len(c.text) <= a.q.MaxBytes {
 			a.taken, a.size = append(a.taken, c), a.size+len(c.text)
 		}
 		return
@@ -91,7 +105,7 @@ func (a *assembly) extend() error {
 		more = false
 		for i := 0; i < len(a.taken); i++ {
 			for _, after := range []bool{true, false} {
-				if i >= len(a.taken) || a.taken[i].kind != File || len(a.taken[i].text) >= mostOfPassage {
+				if i >= len(a.taken) || a.taken[i].file == 0 || len(a.taken[i].text) >= mostOfPassage {
 					continue
 				}
 				c, ok, err := a.beside(a.taken[i], after)
@@ -108,12 +122,15 @@ func (a *assembly) extend() error {
 // beside returns the window that continues a passage: the one that goes on longest after its end, or begins first before its start. None
 // crosses a heading, so a passage never does.
 func (a *assembly) beside(c candidate, after bool) (candidate, bool, error) {
-	query := "SELECT first, last, start, stop, above, text FROM chunks WHERE file = ? AND start < ? AND stop > ? AND start >= ? ORDER BY stop DESC LIMIT 1"
-	args := []any{c.file, c.stop, c.stop, c.stop - 2*mostWindow}
-	if !after {
-		query = "SELECT first, last, start, stop, above, text FROM chunks WHERE file = ? AND start < ? AND stop > ? AND start >= ? ORDER BY start LIMIT 1"
-		args = []any{c.file, c.start, c.start, c.start - 2*mostWindow}
+	from, id := "file = ?", c.file
+	if c.kind == Context {
+		from, id = "kind = 'context' AND seq = ?", c.seq
 	}
+	order, args := "stop DESC", []any{id, c.stop, c.stop, c.stop - 2*mostWindow}
+	if !after {
+		order, args = "start", []any{id, c.start, c.start, c.start - 2*mostWindow}
+	}
+	query := "SELECT first, last, start, stop, above, text FROM chunks WHERE " + from + " AND start < ? AND stop > ? AND start >= ? ORDER BY " + order + " LIMIT 1" // #nosec G202 -- constants
 	n := c
 	err := a.rows.QueryRowContext(a.ctx, query, args...).Scan(&n.first, &n.last, &n.start, &n.stop, &n.above, &n.text)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -159,6 +176,9 @@ func (c candidate) passage(least float64) Passage {
 	p := Passage{
 		Kind: c.kind, Path: c.path, Above: c.above, Session: c.session, From: c.first, To: c.last, Score: c.score, Weak: c.score < least,
 		Foreign: c.foreign, Sender: c.sender, Time: sqlite.Time(c.at), Text: c.text,
+	}
+	if c.kind == Context {
+		p.Above = strings.TrimPrefix(strings.TrimPrefix(c.above, c.path), " > ")
 	}
 	if c.kind == History {
 		p.From, p.To = int(c.seq), int(c.seq)

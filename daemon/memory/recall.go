@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"hob/daemon/agent/turn"
 )
 
 // Limits of what is looked for at the beginning of a turn.
@@ -13,23 +15,17 @@ const (
 	recallScore      = 0.6  // passages with fewer of the words of the input are no answer to it
 )
 
-// Recalled is a passage that comes into a turn without being asked for.
-type Recalled struct {
-	At   string // where it is: "memory/home.md:12", "main, 2026-11-21"
-	Text string
-}
-
 // Recall finds what the owner wrote down or said himself for the words of his message, the best first. Foreign text is left out, whatever its
 // score: nobody has asked for it. It waits for a moment only; an index that is missing, busy or damaged finds nothing.
-func (x *Index) Recall(ctx context.Context, words string) []Recalled {
+func (x *Index) Recall(ctx context.Context, words string) []turn.Memory {
 	found, err := x.Search(ctx, Query{Text: words, Owner: true, Quick: true, MaxPassages: recallCandidates, MaxBytes: recallBytes, MinScore: recallScore})
 	if err != nil {
 		return nil
 	}
-	var list []Recalled
+	var list []turn.Memory
 	for _, p := range found.Passages {
 		if !p.Weak && p.Foreign == "" {
-			list = append(list, Recalled{p.at(), p.Text})
+			list = append(list, turn.Memory{At: p.at(), Text: p.Text})
 		}
 	}
 	return list

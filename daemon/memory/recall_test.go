@@ -34,12 +34,19 @@ func newFixture(t testing.TB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fixtureIn(t, dir)
+}
+
+// fixtureIn is a fixture in a folder that may hold one already.
+func fixtureIn(t testing.TB, dir string) *fixture {
+	t.Helper()
 	f := &fixture{dir: dir, space: filepath.Join(dir, "workspace"), secrets: map[string]string{}}
 	for _, d := range []string{f.space, filepath.Join(f.space, "memory"), filepath.Join(dir, "state")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
+	var err error
 	if f.guard, err = fsguard.New(fsguard.Config{Workspace: f.space, State: filepath.Join(dir, "state"), Home: dir}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,13 @@ import (
 type candidate struct {
 	id           int64
 	kind         Kind
-	file         int64
+	file         int64 // of a context item: its revision, below 0; of history: 0
 	path, place  string
 	session, seq int64
 	chunk
 	foreign string // why it is somebody else's text
+	said    bool   // of history: the owner's own words, and no question
+	echo    bool   // of history: no word of it says anything but the query
 	sender  string
 	at      int64
 	raw     float64 // the sum by which candidates are ranked
@@ -39,6 +41,9 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if note := x.freshHistory(ctx, q); note != "" {
 		out.Notes = append(out.Notes, note)
 	}
+	if note := freshContext(ctx, x, q); note != "" {
+		out.Notes = append(out.Notes, note)
+	}
 	err := x.use(ctx, func(db *sqlite.DB) error { return answer(ctx, x, db, q, &out) })
 	return out, err
 }
@@ -46,8 +51,11 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 // answer fills in the result.
 func answer(ctx context.Context, x *Index, db *sqlite.DB, q Query, out *Result) error {
 	rows := db.Reader()
-	if err := about(ctx, rows, q, out); err != nil {
-		return err
+	// A turn tells nobody which files were searched.
+	if !q.Quick {
+		if err := about(ctx, rows, q, out); err != nil {
+			return err
+		}
 	}
 	if strings.TrimSpace(q.Text) == "" {
 		return nil
@@ -60,13 +68,22 @@ func answer(ctx context.Context, x *Index, db *sqlite.DB, q Query, out *Result) 
 	if err != nil {
 		return err
 	}
-	g := x.o.Guard()
+	g, marks := x.o.Guard(), map[string]string{} // by place: most candidates share a few files
 	for i := range list {
-		if c := &list[i]; c.kind == File {
-			c.foreign = g.Foreign(c.place, "")
+		c := &list[i]
+		if c.kind != File {
+			continue
 		}
+		mark, ok := marks[c.place]
+		if !ok {
+			mark = g.Foreign(c.place, "")
+			marks[c.place] = mark
+		}
+		c.foreign = mark
 	}
-	rank(list, terms)
+	if err := rank(ctx, list, terms); err != nil {
+		return err
+	}
 	if list, err = (embedder{x}).nearest(ctx, rows, q, list, out); err != nil {
 		return err
 	}
@@ -74,10 +91,11 @@ func answer(ctx context.Context, x *Index, db *sqlite.DB, q Query, out *Result) 
 	if err != nil {
 		return err
 	}
-	rank(foreign, terms)
+	if err := rank(ctx, foreign, terms); err != nil {
+		return err
+	}
 	list = append(list, foreign...)
-	excerpts(list, terms)
-	return assemble(ctx, rows, q, list, out)
+	return assemble(ctx, rows, q, list, terms, x.o.Redact, out)
 }
 
 // about counts the files and names those that are not searched whole.
@@ -125,8 +143,8 @@ func (q Query) filter() (where string, args []any) {
 			any, args = append(any, "c.kind = 'history' AND c.session = ?"), append(args, q.Session)
 		}
 	}
-	if q.Owner && (q.Scope == All || q.Scope == ContextScope) {
-		any = append(any, "c.kind = 'context'")
+	if q.items() {
+		any, args = append(any, "c.kind = 'context' AND c.path > ? AND c.path < ?"), append(args, q.Drive+":", cmp.Or(q.Drive, "~")+";")
 	}
 	if len(any) == 0 {
 		return "0", nil
@@ -144,23 +162,31 @@ const (
 
 // weighed looks up how many chunks contain each term, and the words that it is a part of.
 func weighed(ctx context.Context, rows *sqlite.Readers, kept *counts, terms []term) ([]term, error) {
-	// The largest id stands for the number of chunks: counting them would take longer than the search.
-	var all int
-	if err := rows.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM chunks").Scan(&all); err != nil {
-		return nil, err
+	all, known := kept.known(terms)
+	if known {
+		return terms, nil
 	}
-	v := vocabulary{ctx, rows, kept, commonAbove(all)}
+	if all == 0 {
+		// The largest id stands for the number of chunks: counting them would take longer than the search.
+		if err := rows.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM chunks").Scan(&all); err != nil {
+			return nil, err
+		}
+	}
+	v := vocabulary{ctx, rows, commonAbove(all)}
 	for i := range terms {
 		t := &terms[i]
+		if t.weight > 0 {
+			continue
+		}
 		for j := range t.forms {
 			f := &t.forms[j]
 			var err error
-			if f.docs, err = v.docs(f.stem); err != nil {
+			if f.docs, err = v.docs(*f); err != nil {
 				return nil, err
 			}
 			t.docs += f.docs
 		}
-		longer, err := v.longer(t.stem)
+		longer, err := v.longer(t.stem, t.stem+"\x00")
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +194,12 @@ func weighed(ctx context.Context, rows *sqlite.Readers, kept *counts, terms []te
 			if longer, err = v.parts(t.word); err != nil {
 				return nil, err
 			}
-			t.part = len(longer) == 0
+			if t.part = len(longer) == 0; t.part {
+				longer, err = v.unknown(*t)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		if t.docs == 0 {
 			for _, f := range longer {
@@ -178,6 +209,7 @@ func weighed(ctx context.Context, rows *sqlite.Readers, kept *counts, terms []te
 		t.forms = append(t.forms, longer...)
 		t.weigh(all)
 	}
+	kept.keep(all, terms)
 	return terms, nil
 }
 
@@ -185,63 +217,66 @@ func weighed(ctx context.Context, rows *sqlite.Readers, kept *counts, terms []te
 type vocabulary struct {
 	ctx  context.Context //nolint:containedctx // lives as long as one search
 	rows *sqlite.Readers
-	kept *counts
 	most int // a word that stands in more chunks is common, however many there are
 }
 
-// docs returns the number of chunks that contain a stem. It does not count further than most.
-func (v vocabulary) docs(stem string) (n int, err error) {
-	if n, ok := v.kept.get(stem); ok {
-		return n, nil
-	}
-	err = v.rows.QueryRowContext(v.ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", `"`+stem+`"`, v.most+1).Scan(&n)
-	if err == nil {
-		v.kept.put(stem, n)
-	}
+// docs returns the number of chunks that contain a form. It does not count further than most.
+func (v vocabulary) docs(f form) (n int, err error) {
+	err = v.rows.QueryRowContext(v.ctx, "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", f.match(), v.most+1).Scan(&n)
 	return n, err
 }
 
-// counts keeps how many chunks contain a stem, until the index changes. Counting them takes most of the time of a search for frequent words.
+// counts keeps what was found out about words, until the index changes. Counting the chunks that contain a word takes most of the time of a search for
+// frequent words.
 type counts struct {
-	mu   sync.Mutex
-	docs map[string]int
+	mu    sync.Mutex
+	all   int // chunks of the index; 0: unknown
+	terms map[string]term
 }
 
-// mostCounts is the number of stems that are kept: about 100 KB.
-const mostCounts = 2000
+// mostCounts is the number of words that are kept: about 500 KB.
+const mostCounts = 1000
 
-func (c *counts) get(stem string) (n int, ok bool) {
+// known fills in the terms that are kept. It returns the number of chunks, 0 if that is unknown, and whether all terms are filled in.
+func (c *counts) known(terms []term) (all int, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, ok = c.docs[stem]
-	return n, ok
+	whole = true
+	for i, t := range terms {
+		if k, ok := c.terms[t.asked]; ok {
+			terms[i] = k
+		} else {
+			whole = false
+		}
+	}
+	return c.all, whole
 }
 
-func (c *counts) put(stem string, n int) {
+// keep keeps terms. Their forms are shared with later searches, so nobody may change them.
+func (c *counts) keep(all int, terms []term) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.docs) >= mostCounts {
-		c.docs = nil
+	if c.all = all; c.terms == nil || len(c.terms) >= mostCounts {
+		c.terms = map[string]term{}
 	}
-	if c.docs == nil {
-		c.docs = map[string]int{}
+	for _, t := range terms {
+		c.terms[t.asked] = t
 	}
-	c.docs[stem] = n
 }
 
-// forget drops the counts: the index has changed, or rests.
+// forget drops everything: the index has changed, or rests.
 func (c *counts) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.docs = nil
+	c.all, c.terms = 0, nil
 }
 
-// longer returns the words that begin with a stem.
-func (v vocabulary) longer(stem string) ([]form, error) {
+// longer returns the words that begin with a stem, from one on.
+func (v vocabulary) longer(stem, from string) ([]form, error) {
 	if utf8.RuneCountInString(stem) < leastPart && !strings.ContainsFunc(stem, unseparated) {
 		return nil, nil
 	}
-	rs, err := v.rows.QueryContext(v.ctx, "SELECT term, doc FROM vocabulary WHERE term > ? AND term < ? LIMIT ?", stem, stem+"\U0010FFFF", mostLonger)
+	rs, err := v.rows.QueryContext(v.ctx, "SELECT term, doc FROM vocabulary WHERE term >= ? AND term < ? LIMIT ?", from, stem+"\U0010FFFF", mostLonger)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (form, error) {
 		f := form{factor: partFactor}
 		err := rs.Scan(&f.stem, &f.docs)
@@ -252,12 +287,12 @@ func (v vocabulary) longer(stem string) ([]form, error) {
 // parts splits a word that no text has into two that some have: "Zahnarzttermin". Else it takes a prefix off: "unlucky".
 func (v vocabulary) parts(word string) ([]form, error) {
 	for i := range word {
-		a, b := form{stem: stem(word[:i]), factor: partFactor}, form{stem: stem(word[i:]), factor: partFactor}
+		a, b := form{stem: stem(word[:i]), word: word[:i], factor: partFactor}, form{stem: stem(word[i:]), word: word[i:], factor: partFactor}
 		if i < 2 || len(word)-i < leastPart || i < leastPart && !strings.Contains(prefixes, " "+word[:i]+" ") {
 			continue
 		}
 		var err error
-		if b.docs, err = v.docs(b.stem); err != nil {
+		if b.docs, err = v.docs(b); err != nil {
 			return nil, err
 		}
 		if b.docs > 0 && i < leastPart {
@@ -266,7 +301,7 @@ func (v vocabulary) parts(word string) ([]form, error) {
 		if b.docs == 0 {
 			continue
 		}
-		if a.docs, err = v.docs(a.stem); err != nil {
+		if a.docs, err = v.docs(a); err != nil {
 			return nil, err
 		}
 		if a.docs > 0 {
@@ -274,6 +309,49 @@ func (v vocabulary) parts(word string) ([]form, error) {
 		}
 	}
 	return nil, nil
+}
+
+// unknown returns what a word may stand for that no text has, not even as the beginning of another.
+func (v vocabulary) unknown(t term) (list []form, err error) {
+	if root := germanRoot(t.word); root != "" {
+		list, err = v.longer(root, root)
+	}
+	if err != nil || len(list) > 0 {
+		return list, err
+	}
+	return v.near(t.stem)
+}
+
+// Limits of the search for a mistyped word.
+const (
+	leastTyped = 5 // letters
+	longWord   = 8 // letters from which a word may have two mistakes
+	mostNear   = 3 // words that count as it
+)
+
+// near returns the words that a word which no text has may be, when it is mistyped: those with the fewest mistakes. The first two letters are
+// taken to be right, or the whole vocabulary would be read.
+func (v vocabulary) near(word string) ([]form, error) {
+	if len(word) < leastTyped || strings.ContainsAny(word, "0123456789") || strings.ContainsFunc(word, unseparated) {
+		return nil, nil
+	}
+	rs, err := v.rows.QueryContext(v.ctx, "SELECT term, doc FROM vocabulary WHERE term >= ? AND term < ?", word[:2], word[:2]+"\U0010FFFF")
+	best, least := []form(nil), 0
+	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (f form, err error) {
+		f.factor = inWordFactor
+		if err := rs.Scan(&f.stem, &f.docs); err != nil {
+			return f, err
+		}
+		n, ok := mistyped(word, f.stem)
+		if ok && (best == nil || n < least) {
+			best, least = nil, n
+		}
+		if ok && n == least && len(best) < mostNear {
+			best = append(best, f)
+		}
+		return f, nil
+	})
+	return best, err
 }
 
 // prefixes are taken off a word that no text has.

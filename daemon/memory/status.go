@@ -24,6 +24,10 @@ type Status struct {
 	Skipped  []FileRow `json:"skipped"`            // files that are not searched, or only in part; at most 100
 	Problems []string  `json:"problems,omitempty"` // folders that could not be read, and files that are left out for their names
 	Error    string    `json:"error,omitempty"`    // why the last sync did not end
+	Passages int       `json:"passages"`           // chunks of files; the others are of conversations and context items
+	Context  int       `json:"context,omitempty"`  // chunks of context items
+
+	Vectors *VectorStatus `json:"vectors,omitempty"` // nil: no server for embeddings is set
 }
 
 // FileRow is a file of the index.
@@ -40,6 +44,9 @@ type FileRow struct {
 // mostSkipped is the number of files that Status names.
 const mostSkipped = 100
 
+const statusQuery = `SELECT (SELECT count(*) FROM files), (SELECT coalesce(sum(n), 0) FROM tally), (SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'memory'),
+	(SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'context'), (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())`
+
 // Status describes the index as it is, without bringing it up to date.
 func (x *Index) Status(ctx context.Context) (Status, error) {
 	x.mu.Lock()
@@ -49,14 +56,18 @@ func (x *Index) Status(ctx context.Context) (Status, error) {
 	}
 	x.mu.Unlock()
 	err := x.use(ctx, func(db *sqlite.DB) error {
-		row := db.Reader().QueryRowContext(ctx, "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks), (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())")
-		if err := row.Scan(&s.Files, &s.Chunks, &s.Bytes); err != nil {
+		row := db.Reader().QueryRowContext(ctx, statusQuery)
+		if err := row.Scan(&s.Files, &s.Chunks, &s.Passages, &s.Context, &s.Bytes); err != nil {
 			return err
 		}
 		var err error
 		s.Skipped, err = fileRows(ctx, x.o.Guard(), db, "WHERE state <> 'indexed' ORDER BY path LIMIT ?", mostSkipped)
 		return err
 	})
+	if err != nil {
+		return s, err
+	}
+	s.Vectors, err = x.vectorStatus(ctx)
 	return s, err
 }
 
@@ -95,7 +106,7 @@ func (x *Index) Reindex(context.Context) error {
 	if running {
 		return event.NewFault(event.Clash, "hob memory status shows how far it is", "the memory index is being made already")
 	}
-	if err := x.discard(); err != nil {
+	if err := x.discard(true); err != nil {
 		return err
 	}
 	x.begin()

@@ -3,10 +3,7 @@ package memory
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -88,7 +85,7 @@ func (x *Index) sync(ctx context.Context, r *run) (out Synced, err error) {
 	now := list(g, x.seed)
 	out.Files, out.Problems = len(now.files), now.problems
 	// Without a memory nothing is opened or made.
-	if _, err := os.Lstat(x.o.Path); len(now.files) == 0 && errors.Is(err, fs.ErrNotExist) {
+	if len(now.files) == 0 && missing(x) {
 		x.mu.Lock()
 		x.seen = now.digest
 		x.mu.Unlock()
@@ -188,7 +185,21 @@ func dropChunks(tx *sqlite.Conn, where string, args ...any) error {
 			return err
 		}
 	}
+	// In the inner query, the names of the condition are columns of chunks.
+	err := tx.Run("UPDATE tally SET n = n - (SELECT count(*) FROM chunks c WHERE c.kind = tally.kind AND c.own = tally.own AND "+where+")", args...) // #nosec G202 -- constants
+	if err != nil {
+		return err
+	}
 	return tx.Run("DELETE FROM chunks WHERE "+where, args...) // #nosec G202 -- constants
+}
+
+// addChunk inserts a chunk and counts it. It returns 0 if the chunk is there already.
+func addChunk(tx *sqlite.Conn, kind string, own bool, query string, args ...any) (int64, error) {
+	id, err := tx.Insert(query, args...)
+	if err != nil || id == 0 {
+		return 0, err
+	}
+	return id, tx.Run("UPDATE tally SET n = n + 1 WHERE kind = ? AND own = ?", kind, own)
 }
 
 // readAll reads the changed files and commits them. Each commit has whole files, so that a crash leaves each in its old or its new form.
@@ -249,25 +260,33 @@ func store(tx *sqlite.Conn, c content) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range c.windows {
-		chunk, err := tx.Insert("INSERT INTO chunks (kind, file, path, first, last, start, stop, above, text) VALUES ('memory', ?, ?, ?, ?, ?, ?, ?, ?)",
+	covered := 0 // bytes of the text
+	for i, w := range c.windows {
+		chunk, err := addChunk(tx, "memory", true, "INSERT INTO chunks (kind, file, path, first, last, start, stop, above, text) VALUES ('memory', ?, ?, ?, ?, ?, ?, ?, ?)",
 			id, c.path, w.first, w.last, w.start, w.stop, w.above, w.text)
 		if err != nil {
 			return err
 		}
-		if err := putWords(tx, chunk, w.above, w.text); err != nil {
+		// Windows overlap, and the parts of words take the most room: each is kept once.
+		last := w.stop > covered && (i+1 == len(c.windows) || c.windows[i+1].start > covered)
+		if err := putWords(tx, chunk, w.above, w.text, last); err != nil {
 			return err
+		}
+		if last {
+			covered = w.stop
 		}
 	}
 	return nil
 }
 
-// putWords makes a chunk findable.
-func putWords(tx *sqlite.Conn, chunk int64, above, text string) error {
-	if err := tx.Run("INSERT INTO words (rowid, text, above) VALUES (?, ?, ?)", chunk, paired(text), paired(above)); err != nil {
+// putWords makes a chunk findable, by parts of its words too if withParts is set.
+func putWords(tx *sqlite.Conn, chunk int64, above, text string, withParts bool) error {
+	words, parts := searchable(text)
+	heading, _ := searchable(above)
+	if err := tx.Run("INSERT INTO words (rowid, text, above) VALUES (?, ?, ?)", chunk, words, heading); err != nil || !withParts {
 		return err
 	}
-	return tx.Run("INSERT INTO grams (rowid, text) VALUES (?, ?)", chunk, text)
+	return tx.Run("INSERT INTO grams (rowid, text) VALUES (?, ?)", chunk, parts)
 }
 
 // waitForSync is how long a search waits until the index is up to date. After that it answers with what there is.

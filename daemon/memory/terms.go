@@ -5,22 +5,50 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/blevesearch/go-porterstemmer"
+	"golang.org/x/text/unicode/norm"
 )
 
-// splitWords returns the words of a text in lower case, as SQLite's tokenizer unicode61 splits them: everything but letters, digits and marks
-// separates. Scripts without spaces become pairs of letters, as paired writes them.
-func splitWords(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(paired(text)), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
-	})
+// span is a word in a text: where it begins and ends.
+type span struct{ from, to int }
+
+// spans appends the words of a text, as SQLite's tokenizer unicode61 splits them: everything but letters, digits and marks separates.
+func spans(list []span, text string) []span {
+	start := -1
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		in := r >= 'a' && r <= 'z' || r >= '0' && r <= '9'
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		if in = in || r >= 'A' && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)); in && start < 0 {
+			start = i
+		} else if !in && start >= 0 {
+			list, start = append(list, span{start, i}), -1
+		}
+		i += size
+	}
+	if start >= 0 {
+		list = append(list, span{start, len(text)})
+	}
+	return list
+}
+
+// splitWords returns the words of a folded text. Scripts without spaces become pairs of letters, as paired writes them.
+func splitWords(text string) (list []string) {
+	text = paired(text)
+	for _, s := range spans(nil, text) {
+		list = append(list, text[s.from:s.to])
+	}
+	return list
 }
 
 // paired writes scripts without spaces as pairs of letters: "東京都" becomes "東京 京都 都". A tokenizer that splits at spaces then finds words
 // inside of sentences. The last letter stands alone, so that each letter begins a token.
 func paired(text string) string {
-	if !strings.ContainsFunc(text, unseparated) {
+	if ascii(text) || !strings.ContainsFunc(text, unseparated) {
 		return text
 	}
 	var b strings.Builder
@@ -52,7 +80,7 @@ func paired(text string) string {
 
 // unseparated reports whether a letter belongs to a script without spaces, or to one whose words have endings without one (Hangul).
 func unseparated(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Hangul)
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Hangul)
 }
 
 // stem returns the stem of a word, as SQLite's tokenizer of English words forms it.
@@ -67,6 +95,7 @@ func stem(w string) string {
 type term struct {
 	word   string
 	stem   string
+	asked  string  // all words that count as it, as they were asked for
 	forms  []form  // what counts as this word in a text; the first is its stem
 	part   bool    // it counts wherever it is a part of a word, because it is no whole word of any text
 	docs   int     // chunks that contain it
@@ -77,32 +106,62 @@ type term struct {
 // form is a stem that counts as a term, wholly or in part.
 type form struct {
 	stem   string
+	word   string // a word of the stem; "": none is known
 	factor float64
 	docs   int // chunks that contain it
 }
 
 // termsOf returns the distinct words of a query without filler words, unless there are no others.
 func termsOf(query string) []term {
-	words := splitWords(query)
+	words := splitWords(strings.ToLower(norm.NFKC.String(query)))
 	essential := slices.DeleteFunc(slices.Clone(words), filler)
 	if len(essential) == 0 {
 		essential = words
 	}
 	var list []term
-	for _, w := range essential {
+	for _, raw := range essential {
+		w := folded(raw)
 		s := stem(w)
 		if slices.ContainsFunc(list, func(t term) bool { return t.has(s) }) || len(list) == mostTerms {
 			continue
 		}
-		t := term{word: w, stem: s, forms: []form{{stem: s, factor: 1}}}
-		for _, other := range otherForms(w) {
-			if s := stem(other); !t.has(s) {
-				t.forms = append(t.forms, form{stem: s, factor: 1})
-			}
+		t := term{word: w, stem: s, forms: []form{{stem: s, word: w, factor: 1}}}
+		for _, other := range append(otherForms(w), respelt(raw)) {
+			t.add(other)
 		}
 		list = append(list, t)
 	}
+	whole := paired(folded(query))
+	runTogether(whole, spans(nil, whole), func(word string) {
+		if i := slices.IndexFunc(list, func(t term) bool { return strings.HasSuffix(word, t.word) }); i >= 0 {
+			list[i].add(word)
+		}
+	})
+	for i, t := range list {
+		for _, f := range t.forms {
+			list[i].asked += " " + f.word
+		}
+	}
 	return list
+}
+
+// add lets another word count as the term.
+func (t *term) add(word string) {
+	if s := stem(word); !t.has(s) {
+		t.forms = append(t.forms, form{stem: s, word: word, factor: 1})
+	}
+}
+
+// match is the form as a query of the full-text index, whose tokenizer stems it once more: a stem that becomes shorter by that stands for all
+// words that begin so.
+func (f form) match() string {
+	switch {
+	case f.word != "":
+		return `"` + f.word + `"`
+	case stem(f.stem) != f.stem:
+		return `"` + f.stem + `"*`
+	}
+	return `"` + f.stem + `"`
 }
 
 // has reports whether a stem counts as the term.

@@ -58,7 +58,7 @@ func (v embedder) embedMissing() {
 		if v.x.ctx.Err() == nil && (made || err != nil) {
 			v.setFault(err)
 		}
-		return nil // VectorStatus and Search say what failed
+		return nil // Status and Search say what failed
 	})
 }
 
@@ -194,15 +194,13 @@ func (v embedder) nearest(ctx context.Context, rows *sqlite.Readers, q Query, li
 
 // nearestChunks reads the chunks that fit a condition and are nearest to a vector, the nearest first; raw is their distance.
 func (v embedder) nearestChunks(ctx context.Context, rows *sqlite.Readers, where string, args []any) (list []candidate, err error) {
-	rs, err := rows.QueryContext(ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.sender, c.at, vec_distance_cosine(v.vector, ?) AS far
+	rs, err := rows.QueryContext(ctx, `SELECT c.id, c.kind, coalesce(c.file, 0), c.path, coalesce(f.place, ''), c.session, c.seq, c.first, c.last, c.start, c.stop, c.above, c.text, c.own, c.said, c.sender, c.at, vec_distance_cosine(v.vector, ?) AS far
 		FROM vectors v JOIN chunks c ON c.id = v.chunk LEFT JOIN files f ON f.id = c.file WHERE `+where+" ORDER BY far LIMIT ?", args...) // #nosec G202 -- constants
 	g := v.x.o.Guard()
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (c candidate, err error) {
 		var own bool
-		err = rs.Scan(&c.id, &c.kind, &c.file, &c.path, &c.place, &c.session, &c.seq, &c.first, &c.last, &c.start, &c.stop, &c.above, &c.text, &own, &c.sender, &c.at, &c.raw)
-		if !own {
-			c.foreign = "written by " + cmp.Or(c.sender, "somebody else")
-		}
+		err = rs.Scan(&c.id, &c.kind, &c.file, &c.path, &c.place, &c.session, &c.seq, &c.first, &c.last, &c.start, &c.stop, &c.above, &c.text, &own, &c.said, &c.sender, &c.at, &c.raw)
+		c.judge(own)
 		if c.kind == File {
 			c.foreign = g.Foreign(c.place, "")
 		}
@@ -256,33 +254,35 @@ func fuse(words, near []candidate) []candidate {
 		at[c.id], words = len(words), append(words, c)
 	}
 	slices.SortStableFunc(words, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(bit(a.foreign != ""), bit(b.foreign != "")), cmp.Compare(sums[b.id], sums[a.id]))
+		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(sums[b.id], sums[a.id]))
 	})
 	return words
 }
 
 // VectorStatus is the state of the vectors.
 type VectorStatus struct {
-	Space   string // of the server in the config; "": there is none
-	Have    int    // chunks with a vector
-	Missing int    // chunks without one
-	Fault   string // why the last try failed; "": it did not
+	Space   string `json:"space"`           // of the server in the config; "": it could not be read
+	Have    int    `json:"have"`            // chunks with a vector
+	Missing int    `json:"missing"`         // chunks without one
+	Fault   string `json:"fault,omitempty"` // why the last try failed; "": it did not
 }
 
-// VectorStatus counts the vectors, and starts to make those that are missing.
-func (x *Index) VectorStatus(ctx context.Context) (s VectorStatus, err error) {
+// vectorStatus counts the vectors, and starts to make those that are missing. It returns nil if no server is set.
+func (x *Index) vectorStatus(ctx context.Context) (*VectorStatus, error) {
 	if x.o.Vectors == nil {
-		return s, nil
+		return nil, nil //nolint:nilnil // no server is no fault
 	}
-	if s.Space, err = x.o.Vectors.Space(ctx); err != nil {
-		s.Fault = said(err)
-	}
-	if s.Space == "" {
-		return s, nil
+	space, err := x.o.Vectors.Space(ctx)
+	switch {
+	case err != nil:
+		return &VectorStatus{Fault: said(err)}, nil
+	case space == "":
+		return nil, nil //nolint:nilnil // as above
 	}
 	embedder{x}.embedMissing()
+	s := &VectorStatus{Space: space}
 	err = x.use(ctx, func(db *sqlite.DB) error {
-		return db.Reader().QueryRowContext(ctx, "SELECT (SELECT count(*) FROM vectors WHERE ? = (SELECT value FROM meta WHERE key = 'space')), (SELECT count(*) FROM chunks WHERE own = 1)", s.Space).Scan(&s.Have, &s.Missing)
+		return db.Reader().QueryRowContext(ctx, "SELECT (SELECT count(*) FROM vectors WHERE ? = (SELECT value FROM meta WHERE key = 'space')), (SELECT coalesce(sum(n), 0) FROM tally WHERE own = 1)", s.Space).Scan(&s.Have, &s.Missing)
 	})
 	s.Missing -= s.Have
 	x.mu.Lock()

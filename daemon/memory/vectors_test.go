@@ -27,12 +27,23 @@ type meanings struct {
 	bodies string
 	size   int // of its vectors
 	status int
+	hold   chan struct{} // if set, a request waits until it is closed
 }
 
 func (m *meanings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	body, _ := io.ReadAll(r.Body) // a broken body gives no input
+	m.mu.Lock()
+	if hold := m.hold; hold != nil {
+		m.mu.Unlock()
+		<-hold
+		m.mu.Lock()
+	}
+	if m.status == hangs {
+		m.mu.Unlock()
+		<-r.Context().Done()
+		return
+	}
+	defer m.mu.Unlock()
 	m.bodies += string(body)
 	var in struct{ Input []string }
 	if m.status != 0 || json.Unmarshal(body, &in) != nil {
@@ -59,6 +70,9 @@ func (m *meanings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": rows}) // the client may be gone
 }
+
+// hangs is a status of a server that never answers.
+const hangs = -1
 
 // change alters what the server and the index read, while they run.
 func (m *meanings) change(f func()) {
@@ -128,10 +142,11 @@ func withVectors(t *testing.T, m *meanings, set *config.Embeddings, now *time.Ti
 func complete(t *testing.T, x *memory.Index) memory.VectorStatus {
 	t.Helper()
 	for range 1000 {
-		s, err := x.VectorStatus(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		all, err := x.Status(t.Context())
+		if err != nil || all.Vectors == nil {
+			t.Fatal(all, err)
 		}
+		s := *all.Vectors
 		if s.Missing == 0 && s.Have > 0 || s.Fault != "" {
 			return s
 		}
@@ -183,11 +198,14 @@ func TestSearchByMeaning(t *testing.T) {
 	if list := x.Recall(t.Context(), "automobile"); len(list) != 0 || len(m.bodies) != before {
 		t.Errorf("recalled %+v", list)
 	}
-	// Another model has other vectors: all are made again.
-	m.change(func() { set.Model = "b" })
+	// Another model has other vectors: all are made again. The server waits until the search has been seen: a pass may have begun already.
+	hold := make(chan struct{})
+	m.change(func() { set.Model, m.hold = "b", hold })
 	if _, notes := look(t, x, "automobile"); !strings.Contains(notes, "still being made") {
 		t.Errorf("notes %q", notes)
 	}
+	m.change(func() { m.hold = nil })
+	close(hold)
 	if s := complete(t, x); s.Fault != "" || !strings.Contains(s.Space, " b ") {
 		t.Fatalf("%+v", s)
 	}
@@ -211,13 +229,14 @@ func TestAServerThatFailsNeverFailsASearch(t *testing.T) {
 		{9, 0, "vectors of another length than before"},
 		{4, 503, "HTTP 503"},
 		{4, 402, "wants to be paid"},
+		{4, hangs, "did not answer within"},
 	} {
 		m.change(func() { now = now.Add(time.Hour) })
 		m.set(c.size, c.status)
 		if first, notes := look(t, x, "car"); first != "memory/a.md " || !strings.Contains(notes, "by words only: ") || !strings.Contains(notes, c.want) {
 			t.Errorf("found %q (%s), want %q", first, notes, c.want)
 		}
-		if s, err := x.VectorStatus(t.Context()); err != nil || !strings.Contains(s.Fault, c.want) {
+		if s, err := x.Status(t.Context()); err != nil || s.Vectors == nil || !strings.Contains(s.Vectors.Fault, c.want) {
 			t.Errorf("%+v %v", s, err)
 		}
 	}

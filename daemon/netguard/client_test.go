@@ -47,7 +47,7 @@ func serve(t *testing.T, h http.HandlerFunc) (*httptest.Server, *netguard.Client
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	return s, netguard.NewClient(netguard.Config{Allow: home(), Timeout: 5 * time.Second, MaxBytes: 1 << 20})
+	return s, netguard.NewClient(netguard.Config{Allow: home(), Timeout: time.Minute, MaxBytes: 1 << 20})
 }
 
 func write(t *testing.T, w io.Writer, text string) {

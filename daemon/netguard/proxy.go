@@ -79,6 +79,11 @@ func (p Proxy) Transport() http.RoundTripper {
 	}
 	t.Proxy = nil
 	if p.at == nil {
+		dial := t.DialContext
+		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			return conn, unreachable(network, address, err)
+		}
 		return t
 	}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -118,7 +123,42 @@ var errCredentials = errors.New("it does not accept the credentials (407); check
 
 // direct connects without a proxy.
 func direct(ctx context.Context, network, address string) (net.Conn, error) {
-	return (&net.Dialer{Timeout: connecting, KeepAlive: 15 * time.Second}).DialContext(ctx, network, address)
+	conn, err := (&net.Dialer{Timeout: connecting, KeepAlive: 15 * time.Second}).DialContext(ctx, network, address)
+	return conn, unreachable(network, address, err)
+}
+
+// Unreachable is the error of a connection that could not be made: nothing was sent. Its text is that of Err. If there is a proxy, it
+// is about the connection to the proxy.
+type Unreachable struct {
+	network, address string
+	Err              error
+}
+
+// unreachable returns an error of the dialer as an Unreachable, and no error as none.
+func unreachable(network, address string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Unreachable{network, address, err}
+}
+
+func (u *Unreachable) Error() string { return u.Err.Error() }
+
+func (u *Unreachable) Unwrap() error { return u.Err }
+
+// Timeout reports whether the server did not answer in time. url.Error asks the error that it holds, and looks no deeper.
+func (u *Unreachable) Timeout() bool {
+	slow, ok := errors.AsType[net.Error](u.Err)
+	return ok && slow.Timeout()
+}
+
+// Again makes the connection and closes it: the cheapest way to find out whether the server is back. Its error is an Unreachable too.
+func (u *Unreachable) Again(ctx context.Context) error {
+	conn, err := direct(ctx, u.network, u.address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // failed marks an error as one of the connection through the proxy.

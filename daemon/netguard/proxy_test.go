@@ -1,8 +1,12 @@
 package netguard_test
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -56,4 +60,28 @@ func TestTheEnvironmentHasNoProxy(t *testing.T) {
 		t.Fatalf("%v, %v", resp, err)
 	}
 	_ = resp.Body.Close()
+}
+
+// A connection that could not be made is known as such through an HTTP client, with the text and the kinds of its cause.
+func TestUnreachable(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = (&http.Client{Transport: netguard.Proxy{}.Transport()}).Get("http://" + at) //nolint:bodyclose // there is none
+	u, ok := errors.AsType[*netguard.Unreachable](err)
+	if dial, of := errors.AsType[*net.OpError](err); !ok || !of || u.Error() != dial.Error() || u.Timeout() {
+		t.Fatalf("%#v", err)
+	}
+	if again, ok := errors.AsType[*netguard.Unreachable](u.Again(t.Context())); !ok || again.Error() != u.Error() {
+		t.Errorf("again: %v", again)
+	}
+	slow := &url.Error{Err: &netguard.Unreachable{Err: &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}}}
+	if !slow.Timeout() {
+		t.Error("a slow server is no timeout")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hob/daemon/netguard"
 	"hob/tools"
 )
 
@@ -18,18 +19,18 @@ const (
 // ApprovalText is the text of the question about one call: what the call would do, why the permission rules ask, and exactly what is approved.
 // Nothing in it can hide characters or add lines of its own: invisible characters are written as code points.
 func ApprovalText(who string, i tools.Intent, d Decision) string {
-	text := who + " " + Visible(i.Summary) + "? (" + Visible(d.Reason) + ")"
-	text += "\n  exactly: " + exactly(i.Canonical)
+	q := who + " " + netguard.Visible(i.Summary) + "? (" + netguard.Visible(d.Reason) + ")"
+	q += "\n  exactly: " + exactly(i.Canonical)
 	if len(i.Canonical) > shownHead+shownTail {
-		text += "\n  careful: its middle is not shown here"
+		q += "\n  careful: its middle is not shown here"
 	}
 	for _, w := range Warnings(i) {
-		text += "\n  careful: " + Visible(w)
+		q += "\n  careful: " + netguard.Visible(w)
 	}
 	if d.Allow != "" {
-		text += "\n  always allowed by: " + Visible(d.Allow)
+		q += "\n  always allowed by: " + netguard.Visible(d.Allow)
 	}
-	return text
+	return q
 }
 
 // Warnings lists the warnings that a question shows: patterns that are often mistakes, and what may still change after the approval.
@@ -43,16 +44,16 @@ func Warnings(i tools.Intent) []string {
 
 // exactly shows the whole canonical form of a call, or its start and end if it is too long.
 func exactly(canonical []byte) string {
-	text := string(canonical)
-	if len(text) <= shownHead+shownTail {
-		return Visible(text)
+	all := string(canonical)
+	if len(all) <= shownHead+shownTail {
+		return netguard.Visible(all)
 	}
-	head, tail := shownHead, len(text)-shownTail
-	for head > 0 && !utf8.RuneStart(text[head]) {
+	head, tail := shownHead, len(all)-shownTail
+	for head > 0 && !utf8.RuneStart(all[head]) {
 		head--
 	}
-	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+	for tail < len(all) && !utf8.RuneStart(all[tail]) {
 		tail++
 	}
-	return Visible(text[:head]) + fmt.Sprintf(" [… %d BYTES ARE NOT SHOWN …] ", tail-head) + Visible(text[tail:])
+	return netguard.Visible(all[:head]) + fmt.Sprintf(" [… %d BYTES ARE NOT SHOWN …] ", tail-head) + netguard.Visible(all[tail:])
 }

@@ -53,6 +53,9 @@ func Pattern(i tools.Intent) string {
 			parts = append(parts, fmt.Sprintf("send anything to %q", h))
 		}
 	}
+	if i.Server != "" {
+		parts = append(parts, fmt.Sprintf("send anything that hob knows to the MCP server %q", i.Server))
+	}
 	for _, p := range i.Paths {
 		verb := "read"
 		if p.Write {
@@ -66,11 +69,11 @@ func Pattern(i tools.Intent) string {
 // Right is a permission that the owner gave to a job, a watch or a webhook when creating it. It turns "ask" into "allow" for its runs,
 // and lets a run that foreign text started use the web.
 type Right struct {
-	Kind string // "exec", "net", "read", "write" or "message"
-	To   string // read, write: an absolute folder or file, for read also a glob of files; net: a host, "" for all; message: the address
+	Kind string // "exec", "net", "read", "write", "message" or "mcp"
+	To   string // read, write: an absolute folder or file, for read also a glob of files; net: a host, "" for all; message: the address; mcp: the server
 }
 
-// ParseRight parses "exec", "net", "net:HOST", "read:PATH", "write:PATH" or "message:ADDRESS". A path begins with / or ~/ and is returned
+// ParseRight parses "exec", "net", "net:HOST", "read:PATH", "write:PATH", "message:ADDRESS" or "mcp:SERVER". A path begins with / or ~/ and is returned
 // unchanged; the caller that stores the right makes it absolute.
 func ParseRight(s string) (Right, error) {
 	kind, to, qualified := strings.Cut(strings.TrimSpace(s), ":")
@@ -80,10 +83,10 @@ func ParseRight(s string) (Right, error) {
 		return r, nil
 	case (kind == "read" || kind == "write") && (strings.HasPrefix(to, "/") || strings.HasPrefix(to, "~/")):
 		return r, nil
-	case kind == "message" && to != "":
+	case (kind == "message" || kind == "mcp") && to != "":
 		return r, nil
 	default:
-		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, read:PATH, write:PATH or message:ADDRESS", s)
+		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS or mcp:SERVER", s)
 	}
 }
 
@@ -109,15 +112,15 @@ func Rights(list string, absolute func(path string) (string, error)) ([]string, 
 	return out, nil
 }
 
-// RightsOfOthers is Rights for a trigger whose runs begin with foreign text, that is, a watch or a webhook. Such runs never get the shell
-// or a folder to write to.
+// RightsOfOthers is Rights for a trigger whose runs begin with foreign text, that is, a watch or a webhook. Such runs never get the shell,
+// a folder to write to or an MCP server.
 func RightsOfOthers(list string, absolute func(path string) (string, error)) ([]string, error) {
 	all, err := Rights(list, absolute)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range all {
-		if kind, _, _ := strings.Cut(r, ":"); kind == "exec" || kind == "write" {
+		if kind, _, _ := strings.Cut(r, ":"); kind == "exec" || kind == "write" || kind == "mcp" {
 			return nil, fmt.Errorf("right %s: only a job can have it, because the text that starts this trigger may come from anyone", r)
 		}
 	}
@@ -141,6 +144,8 @@ func covered(c Case, col column) bool {
 		return hasRight(c, "exec", "") && !slices.ContainsFunc(c.Intent.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
 	case web:
 		return !c.Intent.Private && hasRight(c, "net", "") || len(c.Intent.Hosts) > 0 && covers(c, "net", c.Intent.Hosts)
+	case servers:
+		return c.Intent.Server != "" && hasRight(c, "mcp", c.Intent.Server)
 	case message:
 		var to []string
 		for _, a := range c.Intent.Addresses {

@@ -35,7 +35,7 @@ const NotJudged Verdict = "not judged"
 // Mode is the config key [guard] mode.
 type Mode string
 
-// The modes: ask applies the table; open allows everything except the rules of always.
+// The modes: ask applies the table; open allows everything except the rules of always. For programs with tokens of their own the row of others stays in force.
 const (
 	ModeAsk  Mode = "ask"
 	ModeOpen Mode = "open"
@@ -128,7 +128,8 @@ func Decide(c Case) Decision {
 		return d
 	}
 	worst := Decision{Verdict: Allow, Reason: "guard.mode is open"}
-	if c.Mode != ModeOpen {
+	// The owner opens hob to people. A program that is not trusted like the owner passes on what others have written.
+	if c.Mode != ModeOpen || rowOf(c) == others && c.ReplyTo.Channel() == event.Endpoint {
 		worst = ofTable(c)
 	}
 	// The owner has said this about the file itself, so it holds in every mode and for every trigger.
@@ -189,7 +190,7 @@ func always(c Case) (Decision, bool) {
 	if !c.Narrowed.leaves(c.Tool) {
 		return Decision{Verdict: Deny, Reason: "the skill " + c.Narrowed.Skill + " runs, which may only call " + cmp.Or(strings.Join(c.Narrowed.Tools, ", "), "no tools"), Allow: "the next message ends this; allowed-tools in its SKILL.md says what it may call"}, true
 	}
-	if c.Safe && slices.Contains(c.Intent.Scopes, tools.Exec) {
+	if c.Safe && (slices.Contains(c.Intent.Scopes, tools.Exec) || slices.Contains(c.Intent.Scopes, tools.MCP)) {
 		return Decision{Verdict: Deny, Reason: "hob is in safe mode", Allow: "hob safe-mode off"}, true
 	}
 	if c.Plan && changes(c.Intent) {

@@ -41,6 +41,7 @@ const (
 	message  column = "message"
 	schedule column = "schedule, memory"
 	itself   column = "config, service"
+	servers  column = "MCP servers"
 )
 
 // columnOf maps a scope to its column. An unknown scope counts as a change to hob itself.
@@ -58,6 +59,8 @@ func columnOf(s tools.Scope) column {
 		return message
 	case tools.Schedule, tools.MemoryScope:
 		return schedule
+	case tools.MCP:
+		return servers
 	default:
 		return itself
 	}
@@ -80,6 +83,7 @@ func table() map[row]map[column]cell {
 			message:  {knownAddresses, Ask},
 			schedule: {anytime, Ask},
 			itself:   {never("it changes hob itself"), Ask},
+			servers:  {anytime, Ask}, // hob knows only those whose tools the owner has accepted
 		},
 		tainted: {
 			read:     {anywhereReadable, Ask},
@@ -89,6 +93,7 @@ func table() map[row]map[column]cell {
 			message:  {theOwner, Ask},
 			schedule: {onlyReads, Ask},
 			itself:   {never("a turn that has read foreign text never changes hob itself"), Deny},
+			servers:  {cleared, Ask},
 		},
 		others: {
 			read:     {inTheWorkspace, Deny},
@@ -98,6 +103,7 @@ func table() map[row]map[column]cell {
 			message:  {whereItCameFrom, Deny},
 			schedule: {never("only the owner may use the schedule and the memory"), Deny},
 			itself:   {never("only the owner may change hob itself"), Deny},
+			servers:  {never("only the owner may use MCP servers"), Deny},
 		},
 	}
 }
@@ -111,7 +117,7 @@ func judge(c Case, s tools.Scope) Decision {
 	switch {
 	case fault.why == "":
 		return Decision{Verdict: Allow, Reason: "the table allows it"}
-	case covered(c, col) && col != itself && (r != others || col != shell && col != write):
+	case covered(c, col) && col != itself && (r != others || col != shell && col != write && col != servers):
 		return Decision{Verdict: Allow, Reason: "the owner gave this right to the trigger"}
 	}
 	return Decision{Verdict: at.otherwise, Reason: reason(c, r, fault.why), Allow: remedy(c, r, col, fault.line)}
@@ -160,6 +166,17 @@ func onlyReads(c Case) fault {
 		return fault{}
 	}
 	return fault{why: "the turn has read foreign text"}
+}
+
+// cleared requires that the owner has allowed this call of a server to turns that have read foreign text.
+func cleared(c Case) fault {
+	if c.Intent.Cleared {
+		return fault{}
+	}
+	return fault{
+		why:  "the turn has read foreign text, and the MCP server " + c.Intent.Server + " would get what it says",
+		line: "/clean or /new, then ask again; or --allow mcp:" + c.Intent.Server + " for a job",
+	}
 }
 
 // never is the condition of a cell that allows no call by itself. A grant, a right or the owner's answer may still allow it.
@@ -292,4 +309,10 @@ func whereItCameFrom(c Case) fault {
 		}
 	}
 	return fault{}
+}
+
+// Offered reports whether a caller may see a tool in a list. Others than the owner see those that they may use in some case: files of the workspace and of
+// their own scratch folder, and what touches only their own conversation.
+func Offered(trust event.Trust, s tools.Spec) bool {
+	return trust == event.Owner || s.Group == "fs" || s.Group == "search" || slices.Contains(harmless(), s.Name)
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 )
 
 // minLength is the shortest value that is redacted, in bytes. Shorter ones would match ordinary words.
@@ -22,10 +24,12 @@ type Redactor struct {
 	now    atomic.Pointer[table]
 }
 
-// table is the list of forms to search, longest first, so that a secret inside a longer one does not hide it.
+// table has the forms to search.
 type table struct {
-	forms    []string
-	replacer *strings.Replacer
+	forms    [256][]string // by their first byte, longest first, so that a secret inside a longer one does not hide it
+	names    map[string]string
+	replacer *strings.Replacer // finds the forms as they are
+	address  bool              // a form may be part of an address, whose dots may stand in brackets
 }
 
 // Add makes value appear as [secret NAME] from now on. It returns false for a value shorter than 6 bytes, which it ignores.
@@ -70,28 +74,46 @@ func forms(value string) []string {
 
 // build makes the search table for all known forms.
 func build(values map[string]string) *table {
-	t := &table{}
-	for form := range values {
-		t.forms = append(t.forms, form)
-	}
-	slices.SortFunc(t.forms, func(a, b string) int {
+	t := &table{names: maps.Clone(values)}
+	all := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
-	pairs := make([]string, 0, 2*len(t.forms))
-	for _, form := range t.forms {
+	pairs := make([]string, 0, 2*len(all))
+	for _, form := range all {
 		pairs = append(pairs, form, values[form])
+		t.forms[form[0]] = append(t.forms[form[0]], form)
+		if strings.HasPrefix(form, "![") { // netguard.Defang takes the mark of a picture away
+			t.forms['['] = append(t.forms['['], form)
+		}
+		t.address = t.address || strings.ContainsAny(form, ".:@<!") || strings.ContainsFunc(form, func(c rune) bool { return c >= utf8.RuneSelf })
 	}
 	// At one position the replacer takes the first pair that matches, so the longest form wins.
 	t.replacer = strings.NewReplacer(pairs...)
 	return t
 }
 
-// Text returns s with the known values replaced.
+// Text returns s with the known values replaced, also where netguard.Defang has put brackets into them.
 func (r *Redactor) Text(s string) string {
-	if t := r.now.Load(); t != nil {
+	t := r.now.Load()
+	switch {
+	case t == nil:
+		return s
+	case !t.address || !strings.Contains(s, "["):
 		return t.replacer.Replace(s)
 	}
-	return s
+	var b strings.Builder
+	done := 0
+	for i := 0; i < len(s); {
+		form, n, _ := t.at(s[i:])
+		if n == 0 {
+			i++
+			continue
+		}
+		b.WriteString(s[done:i] + t.names[form])
+		i += n
+		done = i
+	}
+	return b.String() + s[done:]
 }
 
 // settled returns how many bytes of s can be written. The rest could be the beginning of a value.
@@ -99,7 +121,7 @@ func (r *Redactor) settled(s string) int {
 	t := r.now.Load()
 	// Step from value to value. The first place that is still open is where the next write must continue.
 	for i := 0; t != nil && i < len(s); {
-		whole, open := t.at(s[i:])
+		_, whole, open := t.at(s[i:])
 		switch {
 		case open:
 			return i
@@ -112,16 +134,37 @@ func (r *Redactor) settled(s string) int {
 	return len(s)
 }
 
-// at returns the length of the value at the start of s, and whether all of s could be the beginning of a longer value.
-func (t *table) at(s string) (whole int, open bool) {
-	for _, form := range t.forms { // longest first
-		switch {
-		case form[0] != s[0]:
-		case len(form) > len(s):
-			open = open || strings.HasPrefix(form, s)
-		case whole == 0 && strings.HasPrefix(s, form):
-			whole = len(form)
+// at returns the longest value at the start of s with its length there, and whether all of s could be the beginning of a longer value.
+func (t *table) at(s string) (value string, whole int, open bool) {
+	for _, form := range t.forms[s[0]] {
+		n, more := matched(form, s, t.address)
+		if open = open || more; whole == 0 && n > 0 {
+			value, whole = form, n
 		}
 	}
-	return whole, open
+	return value, whole, open
+}
+
+// mostBrackets is how many brackets may stand between two characters of a value: those of "[.][@]".
+const mostBrackets = 2
+
+// matched returns how much of s is a value, and whether all of s could be its beginning. In an address netguard.Defang puts brackets around dots and the
+// like.
+func matched(form, s string, address bool) (n int, open bool) {
+	skipped := 0
+	for i := 0; i < len(form); {
+		switch {
+		case n == len(s):
+			return 0, true
+		case s[n] == form[i]:
+			i, n, skipped = i+1, n+1, 0
+		case address && s[n] == '[' && strings.HasPrefix(form[i:], "!["):
+			i++
+		case address && (s[n] == '[' || s[n] == ']') && skipped < mostBrackets:
+			n, skipped = n+1, skipped+1
+		default:
+			return 0, false
+		}
+	}
+	return n, false
 }

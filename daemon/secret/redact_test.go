@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hob/daemon/netguard"
 	"hob/daemon/secret"
 )
 
@@ -32,6 +33,12 @@ func TestText(t *testing.T) {
 		{"in an address", "https://h/?t=" + url.QueryEscape("p&q r/s=1"), "https://h/?t=[secret v0]", []string{"p&q r/s=1"}},
 		{"in JSON", `{"t":"a\"b\\c\nd"}`, `{"t":"[secret v0]"}`, []string{"a\"b\\c\nd"}},
 		{"in base 64", base64.StdEncoding.EncodeToString([]byte("canary-1?>")), "[secret v0]", []string{"canary-1?>"}},
+		{"an address", netguard.Defang("key=https://sam:pw.12@db.example.com:99/x?t=1 and ab.cdef@mail.example."), "key=[secret v0] and [secret v1].", []string{"https://sam:pw.12@db.example.com:99/x?t=1", "ab.cdef@mail.example"}},
+		{"a part of an address", netguard.Defang("https://h.example/?t=eyJhbGci.eyJzdWIi.c2ln"), "https[:]//h[.]example/?t=[secret v0]", []string{"eyJhbGci.eyJzdWIi.c2ln"}},
+		{"an address in disguise", netguard.Defang("see db。example。com/geheim here"), "see [secret v0] here", []string{"db。example。com/geheim"}},
+		{"a picture", netguard.Defang("x ![a](https://p.example/1) y"), "x [secret v0] y", []string{"![a](https://p.example/1)"}},
+		{"the longer one, in brackets", "canary[.]longer canary", "[secret v1] [secret v0]", []string{"canary", "canary.longer"}},
+		{"brackets elsewhere", "[canary] [can][ary]", "[[secret v0]] [can][ary]", []string{"canary"}},
 		{"the first name stays", "canary-1", "[secret v0]", []string{"canary-1", "canary-1"}},
 	}
 	for _, tt := range tests {
@@ -116,18 +123,22 @@ func TestHandlerLeavesTheRestAlone(t *testing.T) {
 func TestWriterAgreesWithText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r secret.Redactor
-		word := rapid.StringMatching(`[ab]{6,9}`)
+		word := rapid.StringMatching(`[ab][ab.]{4,7}[ab]`)
 		values := rapid.SliceOfN(word, 0, 3).Draw(t, "values")
 		for _, v := range values {
 			r.Add("k", v)
 		}
 		piece := rapid.Custom(func(t *rapid.T) string {
-			random := rapid.StringMatching(`[ab -]{1,3}`).Draw(t, "random")
+			random := rapid.StringMatching(`[]ab .[-]{1,3}`).Draw(t, "random")
 			if len(values) == 0 || rapid.Bool().Draw(t, "none") {
 				return random
 			}
 			v := rapid.SampledFrom(values).Draw(t, "value")
-			return v[:rapid.IntRange(1, len(v)).Draw(t, "length")]
+			v = v[:rapid.IntRange(1, len(v)).Draw(t, "length")]
+			if rapid.Bool().Draw(t, "defanged") {
+				v = strings.ReplaceAll(v, ".", "[.]")
+			}
+			return v
 		})
 		text := strings.Join(rapid.SliceOf(piece).Draw(t, "text"), "")
 		var out bytes.Buffer
@@ -139,7 +150,7 @@ func TestWriterAgreesWithText(t *testing.T) {
 			}
 			rest = rest[n:]
 			for _, v := range values {
-				if strings.Contains(out.String(), v) {
+				if strings.Contains(out.String(), v) || strings.Contains(out.String(), strings.ReplaceAll(v, ".", "[.]")) {
 					t.Fatalf("%q came through in %q", v, out.String())
 				}
 			}

@@ -13,7 +13,9 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/fsguard"
+	"hob/daemon/sys"
 )
 
 // Clone fetches the newest files of a git repository over https; below limits it to a folder. each is called for every regular file and every
@@ -191,10 +193,12 @@ func (s *Service) install(name string, t tree) error {
 	if err != nil {
 		return errors.Join(refused(err), remove(temp))
 	}
+	fail.Point("skill.staged")
 	if err := os.Rename(temp, to); err != nil {
 		return errors.Join(err, remove(temp))
 	}
-	return nil
+	fail.Point("skill.added")
+	return sys.SyncFolder(dir)
 }
 
 // Check looks at a folder without changing anything: a skill by its name, or any folder by its absolute path.

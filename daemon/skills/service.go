@@ -24,6 +24,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 )
 
 // maxFolders limits the folders that are looked at, in the order of their names.
@@ -193,14 +194,17 @@ func (s *Service) pin(ctx context.Context, name string, t tree) error {
 	if _, err := t.save(s.Copies.Dir); err != nil {
 		return &event.Fault{Kind: event.Unavailable, Text: "the copy of the skill " + name + " cannot be written: " + err.Error(), Hint: "nothing has changed; look at the disk, then try again", Err: err}
 	}
-	return errors.Join(s.Rows.TrustSkill(ctx, name, t.hash), s.Load(ctx))
+	fail.Point("skill.pinned")
+	err := s.Rows.TrustSkill(ctx, name, t.hash)
+	fail.Point("skill.trusted")
+	return errors.Join(err, s.Load(ctx))
 }
 
 // Remove ends the use of a skill and deletes its folder.
-func (s *Service) Remove(ctx context.Context, name string) (api.Skill, error) {
+func (s *Service) Remove(ctx context.Context, name string) (v api.Skill, err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	v, err := s.Show(ctx, name)
+	v, err = s.Show(ctx, name)
 	if err != nil {
 		return v, err
 	}
@@ -219,7 +223,20 @@ func (s *Service) Remove(ctx context.Context, name string) (api.Skill, error) {
 	if err != nil {
 		return v, err
 	}
-	return v, errors.Join(root.RemoveAll(name), root.Close())
+	defer func() { err = errors.Join(err, root.Close()) }()
+	// The folder loses its name at once: a kill leaves no half of a skill. The next start deletes what is left (see sweep).
+	old := ".old-" + name + ".tmp"
+	if err := root.RemoveAll(old); err != nil {
+		return v, err
+	}
+	switch err := root.Rename(name, old); {
+	case errors.Is(err, fs.ErrNotExist):
+		return v, nil
+	case err != nil:
+		return v, err
+	}
+	fail.Point("skill.removed")
+	return v, root.RemoveAll(old)
 }
 
 // Load reads the copies of the skills that the owner has accepted. It is called before anything uses the service, and after each change.

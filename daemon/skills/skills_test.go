@@ -24,6 +24,8 @@ type rows struct {
 	list  []api.SkillRow
 	texts []string // of the questions
 	fail  error    // of the next commit
+	asked func()   // nil, or what happens as soon as a question is open
+	used  func()   // nil, or what happens as soon as a skill is in use
 }
 
 func (r *rows) Skills(context.Context) ([]api.SkillRow, error) {
@@ -33,6 +35,9 @@ func (r *rows) Skills(context.Context) ([]api.SkillRow, error) {
 }
 
 func (r *rows) AskSkills(_ context.Context, text string, list []api.SkillRow) error {
+	if r.asked != nil {
+		defer r.asked()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.texts = append(r.texts, text)
@@ -53,6 +58,9 @@ func (r *rows) TrustSkill(_ context.Context, name, hash string) error {
 		return o.Name == name && (o.State == api.SkillTrusted || o.Hash == hash)
 	})
 	r.list = append(r.list, api.SkillRow{Name: name, Hash: hash, State: api.SkillTrusted})
+	if r.used != nil {
+		r.used()
+	}
 	return nil
 }
 

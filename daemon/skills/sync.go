@@ -15,6 +15,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/netguard"
 )
 
@@ -63,11 +64,15 @@ func (s *Service) Sync(ctx context.Context) error {
 	for i, v := range fresh {
 		asked[i] = api.SkillRow{Name: v.Name, Hash: v.Hash}
 	}
-	return s.Rows.AskSkills(ctx, question(fresh, rows), asked)
+	fail.Point("skill.found")
+	err = s.Rows.AskSkills(ctx, question(fresh, rows), asked)
+	fail.Point("skill.asked")
+	return err
 }
 
 // settle copies an accepted folder. If it no longer holds what the owner accepted, the row goes, and the folder is new again.
 func (s *Service) settle(ctx context.Context, r api.SkillRow) error {
+	fail.Point("skill.accepted")
 	v, t, _ := s.look(r.Name)
 	if v.Problem != "" || t.hash != r.Hash {
 		s.Log.Warn("a skill changed before it was copied, so it is asked about again", "skill", r.Name)
@@ -116,8 +121,8 @@ func scripts(n int) string {
 func (s *Service) sweep(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	if dir, err := s.Copies.folder(); err == nil { // what a killed Add has left
-		left, _ := filepath.Glob(filepath.Join(dir, ".new-*.tmp")) // the pattern is well formed
+	if dir, err := s.Copies.folder(); err == nil { // what a killed Add or Remove has left
+		left, _ := filepath.Glob(filepath.Join(dir, ".*-*.tmp")) // the pattern is well formed
 		for _, path := range left {
 			if err := remove(path); err != nil {
 				return err
@@ -167,13 +172,14 @@ func (s *Service) follow(ctx context.Context, w *fsnotify.Watcher, answered func
 	quiet := time.NewTimer(0)
 	defer quiet.Stop()
 	var since time.Time // of the first change that was not read yet
+	next := answered()
 	for {
-		closed := answered() // before Sync, so that no answer is missed
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-quiet.C:
 			since = time.Time{}
+			next = answered() // before Sync, which may ask: an answer that comes while it runs is not missed
 			s.watch(w)
 			if err := s.Sync(ctx); err != nil && ctx.Err() == nil {
 				if _, known := event.AsFault(err); !known {
@@ -182,7 +188,8 @@ func (s *Service) follow(ctx context.Context, w *fsnotify.Watcher, answered func
 				s.Log.Warn("skills", slog.Any("err", err))
 			}
 			continue
-		case <-closed:
+		case <-next:
+			next = answered()
 			quiet.Reset(0)
 			continue
 		case e, ok := <-w.Events:

@@ -248,6 +248,7 @@ func (t tree) write(dir string, mode fs.FileMode) error {
 		if err = errors.Join(err, out.Close()); err != nil {
 			return fmt.Errorf("write %s: %w", f.path, err)
 		}
+		fail.Point("skill.file")
 	}
 	for _, name := range folders {
 		if err := sys.SyncFolderIn(root, name); err != nil {

@@ -63,6 +63,13 @@ func (r *Readers) QueryRowContext(ctx context.Context, query string, args ...any
 	return st.QueryRowContext(ctx, args...)
 }
 
+// One returns a function like Conn.One: it runs a query for one row.
+func (r *Readers) One(ctx context.Context) func(query string, args []any, dest ...any) error {
+	return func(query string, args []any, dest ...any) error {
+		return r.QueryRowContext(ctx, query, args...).Scan(dest...)
+	}
+}
+
 // snapshot runs f over one unchanging view of the database. All snapshots share one connection, which keeps its prepared statements.
 func (r *Readers) snapshot(ctx context.Context, f func(executor) error) error {
 	if err := ctx.Err(); err != nil {

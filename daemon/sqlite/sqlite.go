@@ -90,20 +90,36 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return d, nil
 }
 
+// OpenFull opens a database for reading on a full disk, which has no room for the files beside it that Open makes. Nobody may write it meanwhile. Its own writes
+// fail with ErrFull, and so does OpenFull if the database is not whole without its log.
+func OpenFull(o Options) (*DB, error) {
+	if sizeOf(o.Path) == 0 || sizeOf(o.Path+"-wal") > 0 {
+		return nil, ErrFull
+	}
+	d := &DB{path: o.Path, now: o.Now}
+	readers, err := open(o.Path, "mode=ro&immutable=1&_pragma=cache_size(-96)&_pragma=query_only(1)")
+	d.read = &Readers{db: readers, counts: &d.counts, kept: map[string]*sql.Stmt{}}
+	return d, err
+}
+
+// ReadOnly reports whether OpenFull opened the database.
+func (d *DB) ReadOnly() bool { return d.write == nil }
+
 // start opens the database: it begins the files, opens the only writing connection, checks SQLite's version, migrates the schema and opens
 // the connections for reading. The writer starts last.
 func (d *DB) start(ctx context.Context, o Options) error {
 	if err := createFile(d.path, o.Lost); err != nil {
 		return err
 	}
-	// The page caches are small (in KiB), because the kernel caches the file as well: at SQLite's 2 MB for each connection they were most of hob's memory.
+	// The page caches are small (in KiB), because the kernel caches the file as well: at SQLite's 2 MB for each connection they were most of hob's memory. A
+	// reader's cache is dropped with each commit of the writer anyway. Each connection also has the schema and its statements, together about 1 MB.
 	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure. temp_store keeps the journals of
 	// savepoints in memory: each would be a file.
-	sync, connections := "synchronous(FULL)", 5 // one of them for snapshots
+	sync, connections := "synchronous(FULL)", 3 // one of them for snapshots
 	if o.Derived {
 		sync, connections = "synchronous(NORMAL)", 2
 	}
-	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-512)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma="+sync+"&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-256)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma="+sync+"&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
 	if err != nil {
 		return err
 	}
@@ -117,7 +133,7 @@ func (d *DB) start(ctx context.Context, o Options) error {
 		return err
 	}
 	// mode=ro and query_only: a statement that writes fails on these connections.
-	readers, err := open(d.path, "mode=ro&_pragma=cache_size(-256)&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	readers, err := open(d.path, "mode=ro&_pragma=cache_size(-96)&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
@@ -251,6 +267,12 @@ const (
 	sqliteCantOpen = 14
 )
 
+// sqliteNoRoom is the extended code SQLITE_IOERR_SHMSIZE: the file that connections share, which each opening makes, does not fit on the disk.
+const sqliteNoRoom = 4874
+
+// What people read about a full disk.
+const textFull, hintFull = "the disk is full: nothing was stored", "free some space"
+
 // Plain turns an error of the driver into a fault with a sentence and a hint.
 func Plain(err error) error {
 	var e *sqlite.Error
@@ -259,12 +281,17 @@ func Plain(err error) error {
 	}
 	f := &event.Fault{Kind: event.Unavailable, Err: fmt.Errorf("%w: %w", ErrStorage, err)}
 	// The low byte of an extended result code is the primary one.
-	switch e.Code() & 0xff {
+	code := e.Code() & 0xff
+	if e.Code() == sqliteNoRoom {
+		code = sqliteFull
+	}
+	switch code {
 	case sqliteCorrupt, sqliteNotADB:
 		f.Text, f.Hint = ErrCorrupt.Error(), "stop hob; then hob backup list and hob backup restore PATH"
 		f.Err = fmt.Errorf("%w: %w", ErrCorrupt, f.Err)
 	case sqliteFull:
-		f.Text, f.Hint = "the disk is full: nothing was stored", "free some space"
+		f.Err = fmt.Errorf("%w: %w", ErrFull, f.Err)
+		f.Text, f.Hint = textFull, hintFull
 	case sqliteIOErr:
 		f.Err = fmt.Errorf("%w: %w", ErrIO, f.Err)
 		f.Text, f.Hint = "the disk fails: it cannot be written or read", "check the disk and the system's log; hob backup restore PATH replaces the database by a backup"

@@ -18,6 +18,8 @@ import (
 var (
 	// ErrStorage wraps all of them: a full or failing disk, a damaged database, files that were replaced.
 	ErrStorage = errors.New("the database cannot store")
+	// ErrFull means that the disk is full.
+	ErrFull = fmt.Errorf("%w: the disk is full", ErrStorage)
 	// ErrIO means that a file cannot be read or written.
 	ErrIO = fmt.Errorf("%w: input and output fail", ErrStorage)
 	// ErrMoved means that the files were deleted or replaced. It does not pass by itself.

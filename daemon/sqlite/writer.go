@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/sys"
 )
@@ -153,6 +154,9 @@ var errBusyLog = errors.New("the change is stored, but the log of the database c
 
 // put queues a closure for the writer.
 func (w *writer) put(c *closure) error {
+	if w == nil {
+		return &event.Fault{Kind: event.Unavailable, Text: textFull, Hint: hintFull, Err: ErrFull}
+	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.closed {

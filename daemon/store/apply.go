@@ -40,6 +40,10 @@ func applyChange(tx *Tx, id int64, c tools.Change) error {
 		return tx.core.marks.Add(tx, id, c.Path, c.Why)
 	case tasks.Change:
 		return applyTask(tx, id, c)
+	case tools.PutContext:
+		return putContext(tx, id, c)
+	case tools.DropContext:
+		return dropContext(tx, c)
 	case tools.Spawn:
 		return spawnSubagent(tx, c)
 	case tools.Halt:

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"time"
 
 	"hob/daemon/sqlite"
@@ -149,4 +151,12 @@ func BackupLeftovers(state string) ([]string, error) {
 		found = append(found, list...)
 	}
 	return found, nil
+}
+
+// escapedPattern escapes the pattern characters in a path. Windows has no escape, and its names contain none of them but [.
+func escapedPattern(path string) string {
+	if runtime.GOOS == "windows" {
+		return path
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

@@ -211,3 +211,13 @@ func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
 		end()
 	}
 }
+
+func TestNoLeftoversOfACopy(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "hob-20261123-010203.000.db"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := store.BackupLeftovers(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}

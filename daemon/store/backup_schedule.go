@@ -17,8 +17,8 @@ import (
 
 // BackupSchedule makes copies by schedule and on request. All fields are required.
 type BackupSchedule struct {
-	State      string            // hob's state folder; an absolute path
-	Plan       func() BackupPlan // read at each use
+	State      string                   // hob's state folder; an absolute path
+	Plan       func() sqlite.BackupPlan // read at each use
 	Migrations fs.FS
 	Readers    *sqlite.Readers                                   // of the database
 	Copy       func(ctx context.Context, path string) error      // writes one copy to an unused path and checks its structure
@@ -34,9 +34,6 @@ const (
 	backupRestAfter = time.Hour // pause after a copy failed
 	backupSpare     = 256 << 20 // free disk space that must remain, in bytes
 )
-
-// BackupFolder returns the folder for copies inside a state folder.
-func BackupFolder(state string) string { return filepath.Join(state, "backups") }
 
 // Run tells the owner about a restore, once. Then it makes copies when they are due and deletes those that the plan does not keep, until
 // ctx ends.
@@ -98,13 +95,13 @@ func (k BackupSchedule) makeDue(ctx context.Context) error {
 	if free < size+backupSpare {
 		return event.NewFault(event.Unavailable, "free some space", "the disk is nearly full: %d MB are free, and a copy takes %d MB", free>>20, size>>20)
 	}
-	r, err := k.Save(ctx, filepath.Join(BackupFolder(k.State), AutoBackupName(k.Clock.Wall())))
+	r, err := k.Save(ctx, filepath.Join(sqlite.BackupFolder(k.State), sqlite.AutoBackupName(k.Clock.Wall())))
 	if err != nil {
 		return err
 	}
 	k.Log.Info("backup made", "path", r.Path, "bytes", r.Bytes)
 	// Remove old backups only after the new one is complete.
-	list, err := ListBackups(BackupFolder(k.State))
+	list, err := sqlite.ListBackups(sqlite.BackupFolder(k.State))
 	if err != nil {
 		return err
 	}
@@ -123,7 +120,7 @@ func (k BackupSchedule) next(ctx context.Context) (next time.Time, size int64, e
 	if err != nil {
 		return next, 0, fmt.Errorf("read the age of the database: %w", err)
 	}
-	list, err := ListBackups(BackupFolder(k.State))
+	list, err := sqlite.ListBackups(sqlite.BackupFolder(k.State))
 	if err != nil {
 		return next, 0, err
 	}
@@ -134,11 +131,11 @@ func (k BackupSchedule) next(ctx context.Context) (next time.Time, size int64, e
 // overwritten.
 func (k BackupSchedule) Save(ctx context.Context, path string) (BackupReport, error) {
 	if path == "" {
-		path = filepath.Join(BackupFolder(k.State), HandBackupName(k.Clock.Wall()))
+		path = filepath.Join(sqlite.BackupFolder(k.State), sqlite.HandBackupName(k.Clock.Wall()))
 	}
 	// Only hob's own folder is created. A missing folder that the caller named is an error.
-	if filepath.Dir(path) == BackupFolder(k.State) {
-		if err := os.MkdirAll(BackupFolder(k.State), 0o700); err != nil {
+	if filepath.Dir(path) == sqlite.BackupFolder(k.State) {
+		if err := os.MkdirAll(sqlite.BackupFolder(k.State), 0o700); err != nil {
 			return BackupReport{}, fmt.Errorf("make backup folder: %w", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 )
@@ -31,7 +32,7 @@ func openVault(t *testing.T, free int64) *vault {
 	t.Cleanup(end)
 	v.store = s
 	v.BackupSchedule = store.BackupSchedule{
-		State: dir, Plan: store.DefaultBackupPlan, Migrations: steps(t), Readers: s.Reader(), Copy: s.Backups.Backup, Notice: s.Events.Notice,
+		State: dir, Plan: sqlite.DefaultBackupPlan, Migrations: steps(t), Readers: s.Reader(), Copy: s.Backups.Backup, Notice: s.Events.Notice,
 		Free: func(string) (int64, error) { return free, nil }, Zone: func() *time.Location { return time.UTC },
 		Clock: sys.ShiftedClock(func() time.Duration { return v.ahead }), Log: slog.New(slog.DiscardHandler),
 	}
@@ -44,9 +45,9 @@ func (v *vault) nextMorning() {
 	v.ahead += now.Truncate(24 * time.Hour).Add(28 * time.Hour).Sub(now)
 }
 
-func (v *vault) copies() []store.BackupFile {
+func (v *vault) copies() []sqlite.BackupFile {
 	v.t.Helper()
-	list, err := store.ListBackups(store.BackupFolder(v.State))
+	list, err := sqlite.ListBackups(sqlite.BackupFolder(v.State))
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestNightlyCopies(t *testing.T) {
 	if check(); len(v.copies()) != 1 {
 		t.Fatalf("after a night: %v", v.copies())
 	}
-	mine := filepath.Join(store.BackupFolder(v.State), "mine.db")
+	mine := filepath.Join(sqlite.BackupFolder(v.State), "mine.db")
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestNightlyCopies(t *testing.T) {
 		check()
 	}
 	list := v.copies()
-	auto := slices.DeleteFunc(slices.Clone(list), func(f store.BackupFile) bool { return !f.Auto })
+	auto := slices.DeleteFunc(slices.Clone(list), func(f sqlite.BackupFile) bool { return !f.Auto })
 	if len(auto) < 7 || len(auto) > 11 || len(list) != len(auto)+1 {
 		t.Errorf("after forty nights: %v", list)
 	}
@@ -140,7 +141,7 @@ func TestBadCopy(t *testing.T) {
 func TestSave(t *testing.T) {
 	v := openVault(t, 0)
 	first, err := v.Save(t.Context(), "")
-	if err != nil || first.Bytes == 0 || filepath.Dir(first.Path) != store.BackupFolder(v.State) {
+	if err != nil || first.Bytes == 0 || filepath.Dir(first.Path) != sqlite.BackupFolder(v.State) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	if list := v.copies(); len(list) != 1 || list[0].Auto {
@@ -204,14 +205,14 @@ func TestDigestOfACopy(t *testing.T) {
 // R7: a digest goes with its copy.
 func TestDigestsGoWithTheirCopies(t *testing.T) {
 	v := openVault(t, 1<<40)
-	v.Plan = func() store.BackupPlan { return store.BackupPlan{Every: 24 * time.Hour, Daily: 1} }
+	v.Plan = func() sqlite.BackupPlan { return sqlite.BackupPlan{Every: 24 * time.Hour, Daily: 1} }
 	for range 3 {
 		v.nextMorning()
 		if err := v.MakeDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	digests, err := filepath.Glob(filepath.Join(store.BackupFolder(v.State), "*.sha256"))
+	digests, err := filepath.Glob(filepath.Join(sqlite.BackupFolder(v.State), "*.sha256"))
 	if err != nil || len(digests) != len(v.copies()) {
 		t.Errorf("%d copies, digests %q, %v", len(v.copies()), digests, err)
 	}

@@ -17,29 +17,42 @@ import (
 // turn by Turns.Commit instead. Both ways write the audit by addAudit and the changes by applyAll.
 type Calls struct{ core *core }
 
-// UseOrAsk uses up an approval of the same call, if there is one; otherwise it asks, once per call. code is the question's.
-func (s Calls) UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error) {
+// UseOrAsk uses up an approval of the same call, if there is one; otherwise it asks, once per call. asked has the id and the code of the question. It is a
+// fault if most questions with the CallID are open already; 0: there is no limit.
+func (s Calls) UseOrAsk(ctx context.Context, q turn.Question, most int) (asked turn.Question, used bool, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
-		var id int64
 		var state turn.QuestionState
 		err := tx.One("SELECT id, code, state FROM questions WHERE action_hash = ? AND subject = ? AND until > ? AND (state = 'open' OR (state = 'answered' AND answer = 'once')) ORDER BY id DESC LIMIT 1",
-			[]any{q.ActionHash, q.Subject, sqlite.Micros(tx.Now)}, &id, &code, &state)
+			[]any{q.ActionHash, q.Subject, sqlite.Micros(tx.Now)}, &asked.ID, &asked.Code, &state)
 		switch {
 		// There is neither an open question nor an unused approval: ask, and return the code for the caller to show.
 		case errors.Is(err, sql.ErrNoRows):
-			if id, err = askOwner(tx, &q); err != nil {
+			if err := mayAsk(tx, q, most); err != nil {
 				return err
 			}
-			return tx.One("SELECT code FROM questions WHERE id = ?", []any{id}, &code)
+			if asked.ID, err = askOwner(tx, &q); err != nil {
+				return err
+			}
+			return tx.One("SELECT code FROM questions WHERE id = ?", []any{asked.ID}, &asked.Code)
 		// An open question is not asked again; the caller gets its code.
 		case err != nil || state == turn.Open:
 			return err
 		}
 		// The approval counts for one call. It is used up in this commit, before the call runs.
 		used = true
-		return useApproval(tx, id)
+		return useApproval(tx, asked.ID)
 	})
-	return code, used, err
+	return asked, used, err
+}
+
+// mayAsk returns a fault if most questions with the same CallID are open.
+func mayAsk(tx *Tx, q turn.Question, most int) error {
+	var open int
+	err := tx.One("SELECT count(*) FROM questions WHERE state = 'open' AND subject = ? AND call_id = ?", []any{q.Subject, q.CallID}, &open)
+	if err == nil && most > 0 && open >= most {
+		return event.NewFault(event.Unavailable, "hob's owner answers them: hob approvals list", "%d calls of this program wait for an approval already", open)
+	}
+	return err
 }
 
 // Settled closes the open question about a call that was approved at the terminal.

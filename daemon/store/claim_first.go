@@ -77,6 +77,7 @@ func readOpening(tx *Tx, id int64) (o turn.Opening, err error) {
 		}
 	}
 	o.Snapshot = st
-	o.System, o.Tools, o.Prefixed, err = promptIn(tx, st.Turn)
+	p, err := tx.core.prompts.read(tx.One, st.Turn.Session, st.Turn.Guest)
+	o.Prefixed, o.System, o.Tools, o.Shown = p.found, p.system, p.tools, p.shown
 	return o, err
 }

@@ -223,9 +223,6 @@ func parkOrEnd(tx *Tx, c turn.Commit, asked int64) error {
 	if c.End == nil {
 		return nil
 	}
-	if err := tx.Run("UPDATE turns SET text = ? WHERE id = ?", c.End.Text, c.Turn); err != nil {
-		return err
-	}
 	return endTurn(tx, c.Turn, *c.End)
 }
 
@@ -244,61 +241,64 @@ func parkTurn(tx *Tx, id int64, p turn.Park) error {
 
 // endTurn is the only way to end a turn. Its inputs, waits, fire, task and open questions end with it, and every open call gets a result.
 func endTurn(tx *Tx, id int64, f turn.Finish) error {
-	state, why := f.State, f.Why
-	n, err := tx.Change("UPDATE turns SET state = ?, why = ?, ended = ? WHERE id = ? AND ended = 0", state, why, sqlite.Micros(tx.Now), id)
+	n, err := tx.Change("UPDATE turns SET state = ?, why = ?, text = ?, ended = ? WHERE id = ? AND ended = 0", f.State, f.Why, f.Text, sqlite.Micros(tx.Now), id)
 	if err != nil || n == 0 {
 		return err
 	}
-	// Every call in the conversation needs a result, or providers refuse the next request.
-	if err := closeCalls(tx, id, why); err != nil {
-		return fmt.Errorf("close calls: %w", err)
+	// One query first: most turns have none of this.
+	var key string
+	var calls, waits, asks, draft, fire, task, child bool
+	if err := tx.One(`SELECT s.key, EXISTS (SELECT 1 FROM steps WHERE turn = t.id AND kind = 'tool') OR EXISTS (SELECT 1 FROM items WHERE turn = t.id AND kind = 'call'),
+		EXISTS (SELECT 1 FROM waits WHERE turn = t.id), EXISTS (SELECT 1 FROM questions WHERE turn = t.id AND state = 'open'), EXISTS (SELECT 1 FROM outbox WHERE key = ?2 AND state = 'draft'),
+		t.fire IS NOT NULL, EXISTS (SELECT 1 FROM inbox WHERE turn = t.id AND source = 'task'), EXISTS (SELECT 1 FROM children WHERE turn = t.id)
+		FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?1`, []any{id, finalKey(id)}, &key, &calls, &waits, &asks, &draft, &fire, &task, &child); err != nil {
+		return fmt.Errorf("read what ends: %w", err)
 	}
-	// The messages that the turn served end with it.
 	row := "done"
-	if state == turn.Dead {
+	if f.State == turn.Dead {
 		row = "dead"
 	}
-	if err := tx.Run("UPDATE inbox SET state = ?, reason = ? WHERE turn = ? AND state = 'joined'", row, why, id); err != nil {
-		return err
-	}
-	// Nothing may wake the turn any more.
-	if err := tx.Run("DELETE FROM waits WHERE turn = ?", id); err != nil {
-		return err
-	}
-	if err := expireQuestions(tx, "turn = ?", id); err != nil {
-		return fmt.Errorf("end questions: %w", err)
-	}
-	// A draft without a final text is closed.
-	if err := endDraft(tx, id, state); err != nil {
-		return fmt.Errorf("close draft: %w", err)
-	}
-	// The fire gets its outcome from the turn, and the task its state.
-	if err := endFire(tx, id, f); err != nil {
-		return fmt.Errorf("end fire: %w", err)
-	}
-	if err := endTask(tx, id, state, why); err != nil {
-		return fmt.Errorf("end task: %w", err)
+	for _, part := range []struct {
+		has  bool
+		what string
+		end  func() error
+	}{
+		// Every call in the conversation needs a result, or providers refuse the next request.
+		{calls, "close calls", func() error { return closeCalls(tx, id, f.Why) }},
+		// The messages that the turn served end with it.
+		{true, "end inputs", func() error {
+			return tx.Run("UPDATE inbox SET state = ?, reason = ? WHERE turn = ? AND state = 'joined'", row, f.Why, id)
+		}},
+		// Nothing may wake the turn any more.
+		{waits, "end waits", func() error { return tx.Run("DELETE FROM waits WHERE turn = ?", id) }},
+		{asks, "end questions", func() error { return expireQuestions(tx, "turn = ?", id) }},
+		// A draft without a final text is closed.
+		{draft, "close draft", func() error { return endDraft(tx, id, f.State) }},
+		// The fire gets its outcome from the turn, and the task its state.
+		{fire, "end fire", func() error { return endFire(tx, id, f) }},
+		{task, "end task", func() error { return endTask(tx, id, f.State, f.Why) }},
+	} {
+		if !part.has {
+			continue
+		}
+		if err := part.end(); err != nil {
+			return fmt.Errorf("%s: %w", part.what, err)
+		}
 	}
 	// The event carries the turn's text and reason to the clients of the API.
-	if err := noteFinished(tx, id, state, why); err != nil {
+	tx.Wake(sqlite.SignalInbox)
+	if err := addEvent(tx, event.Event{Type: "turn.finished", Session: key, Turn: id, Data: map[string]any{"turn": id, "state": f.State, "text": f.Text, "why": f.Why}}); err != nil {
 		return err
+	}
+	if !child && f.State != turn.Stopped && f.State != turn.Dead {
+		return nil
 	}
 	// The parent of a sub-agent reports its end; only other dead turns need a notice.
-	child, err := subagentEnded(tx, id, state, why)
-	if err != nil || child || state != turn.Dead {
+	child, err = subagentEnded(tx, id, f.State, f.Why)
+	if err != nil || child || f.State != turn.Dead {
 		return err
 	}
-	return addNotice(tx, fmt.Sprintf("turn:%d:dead", id), id, deadText(tx, id, why))
-}
-
-// noteFinished adds the event of a turn's end.
-func noteFinished(tx *Tx, id int64, state turn.Status, why string) error {
-	var key, text string
-	if err := tx.One("SELECT s.key, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &key, &text); err != nil {
-		return err
-	}
-	tx.Wake(sqlite.SignalInbox)
-	return addEvent(tx, event.Event{Type: "turn.finished", Session: key, Turn: id, Data: map[string]any{"turn": id, "state": state, "text": text, "why": why}})
+	return addNotice(tx, fmt.Sprintf("turn:%d:dead", id), id, deadText(tx, id, f.Why))
 }
 
 // deadText is the notice about a dead letter. It quotes the first input and names the command that retries it.

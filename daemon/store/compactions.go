@@ -187,7 +187,7 @@ func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err 
 		return l, err
 	}
 	// The owner's newest request belongs to what a summary must not lose.
-	last, err := s.core.items(ctx, "seq = (SELECT max(seq) FROM items WHERE session = ? AND kind = 'input' AND trust = 'owner')", session)
+	last, err := s.core.items(ctx, "seq = (SELECT max(seq) FROM items WHERE session = ? AND kind = 'input' AND trust = 'owner' AND forgotten = 0)", session)
 	if err != nil {
 		return l, err
 	}
@@ -197,8 +197,13 @@ func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err 
 	if err := s.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM plans WHERE session = ?)", session).Scan(&l.Plan); err != nil {
 		return l, err
 	}
+	number := func(rs *sql.Rows) (n int64, err error) { return n, rs.Scan(&n) }
 	rs, err := s.core.read().QueryContext(ctx, "SELECT id FROM turns WHERE session = ? AND state = 'waiting'", session)
-	l.Waiting, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+	if l.Waiting, err = sqlite.Collect(rs, err, number); err != nil {
+		return l, err
+	}
+	rs, err = s.core.read().QueryContext(ctx, "SELECT i.seq FROM items i JOIN turns t ON t.id = i.turn WHERE i.session = ? AND (i.forgotten = 1 OR t.forgotten = 1)", session)
+	l.Forgotten, err = sqlite.Collect(rs, err, number)
 	return l, err
 }
 

@@ -177,15 +177,13 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	return noteSent(tx, d.Outbox, d.To, d.Body)
 }
 
-// Hasten makes the next attempts on a channel due now, because the channel works again.
+// Hasten makes the next attempts on a channel due now, because the channel works again. It wakes the pump even if none waited for its time: some may
+// wait for the channel.
 func (s Outbox) Hasten(ctx context.Context, channel string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
-		n, err := tx.Change(`UPDATE deliveries SET next_at = 0 WHERE next_at > ?1 AND state <> 'unknown' AND outbox IN
+		tx.Wake(sqlite.SignalOutbox)
+		return tx.Run(`UPDATE deliveries SET next_at = 0 WHERE next_at > ?1 AND state <> 'unknown' AND outbox IN
 			(SELECT id FROM outbox WHERE state IN ('ready', 'draft') AND address >= ?2 || ':' AND address < ?2 || ';')`, sqlite.Micros(tx.Now), channel)
-		if n > 0 {
-			tx.Wake(sqlite.SignalOutbox)
-		}
-		return err
 	})
 }
 

@@ -60,6 +60,11 @@ func notFound(what string, id any) error {
 	return event.NewFault(event.Missing, "hob "+what+"s list shows what there is", "there is no %s %v", what, id)
 }
 
+// Append adds an event that belongs to no other change, such as the progress of a call.
+func (s Events) Append(ctx context.Context, e event.Event) error {
+	return s.core.write(ctx, func(tx *Tx) error { return addEvent(tx, e) })
+}
+
 // Notice sends the owner a message once per key.
 func (s Events) Notice(ctx context.Context, key, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error { return addNotice(tx, key, s.core.epoch, text) })

@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"time"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/sqlite"
 )
 
@@ -15,43 +15,22 @@ const (
 	historyText = 64 << 10 // characters of one item; the rest of a longer one is left out
 )
 
-// HistoryItem is a message or an answer of a conversation, for the index of the memory.
-type HistoryItem struct {
-	Seq, Session int64
-	Turn         int64
-	Key          string    // of the session
-	Answer       bool      // hob's; else it is an input
-	Own          bool      // of the owner, or an answer of a turn that had read nothing foreign
-	Clean        bool      // its turn had read nothing foreign
-	Sender       string    // the name of who wrote it
-	Person       string    // the immutable id of the sender on his channel, or else the session's
-	At           time.Time //
-	Text         string    // "" while its turn has not ended
-	Open         bool      // its turn has not ended
-}
-
-// HistoryBatch is a part of the history.
-type HistoryBatch struct {
-	Items []HistoryItem
-	Next  int64 // the number after which to go on
-	Last  int64 // the highest number of an item; 0: there are none
-}
-
-// History reads messages and answers with numbers above after, oldest first: a limited number of rows at a time, so that no caller needs much memory. turn 0 means all turns.
+// History reads messages and answers with numbers above after, oldest first: a limited number of rows at a time, so that no caller needs much memory. id 0 means all turns.
+// An answer that only repeats the result of a tool is left out: a search would find what a search has found.
 // The end is reached when Next is Last.
-func (s Turns) History(ctx context.Context, after, turn int64) (b HistoryBatch, err error) {
+func (s Turns) History(ctx context.Context, after, id int64) (b turn.HistoryBatch, err error) {
 	last := "SELECT coalesce(max(seq), 0) FROM items WHERE ?1 = ?1"
 	rows := "seq > ?1 AND ?2 = 0 AND seq <= ?1 + "
-	if turn != 0 {
+	if id != 0 {
 		last, rows = "SELECT coalesce(max(seq), 0) FROM items WHERE turn = ?1", "seq > ?1 AND turn = ?2 AND seq <= ?1 + "
 	}
-	if err := s.core.read().QueryRowContext(ctx, last, turn).Scan(&b.Last); err != nil {
+	if err := s.core.read().QueryRowContext(ctx, last, id).Scan(&b.Last); err != nil {
 		return b, fmt.Errorf("read the end of the history: %w", err)
 	}
-	if turn != 0 {
+	if id != 0 {
 		// The items of one turn may be far apart, because other turns ran meanwhile.
-		if err := s.core.read().QueryRowContext(ctx, "SELECT coalesce(min(seq) - 1, ?2) FROM items WHERE turn = ?1 AND seq > ?2", turn, after).Scan(&after); err != nil {
-			return b, fmt.Errorf("read the history of turn %d: %w", turn, err)
+		if err := s.core.read().QueryRowContext(ctx, "SELECT coalesce(min(seq) - 1, ?2) FROM items WHERE turn = ?1 AND seq > ?2", id, after).Scan(&after); err != nil {
+			return b, fmt.Errorf("read the history of turn %d: %w", id, err)
 		}
 	}
 	b.Next = min(after+historyRows, max(b.Last, after))
@@ -59,9 +38,10 @@ func (s Turns) History(ctx context.Context, after, turn int64) (b HistoryBatch, 
 		coalesce(iif(i.kind = 'text', 'hob', nullif(b.sender, '')), i.source), iif(coalesce(b.person, '') = '', 'session ' || i.session, b.source || ':' || b.person),
 		coalesce(b.received, (SELECT max(k.ended) FROM steps k WHERE k.turn = i.turn AND k.n = i.step AND k.ended > 0), t.started), t.ended = 0,
 		iif(t.ended = 0, '', substr(coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10)) FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text'), ''), 1, `+fmt.Sprint(historyText)+`))
-		FROM (SELECT * FROM items WHERE `+rows+fmt.Sprint(historyRows)+` AND (kind = 'text' OR kind = 'input' AND inbox IS NOT NULL)) i
-		JOIN turns t ON t.id = i.turn JOIN sessions s ON s.id = i.session LEFT JOIN inbox b ON b.seq = i.inbox ORDER BY i.seq`, after, turn) // #nosec G202 -- constants
-	b.Items, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (h HistoryItem, err error) {
+		FROM (SELECT * FROM items WHERE `+rows+fmt.Sprint(historyRows)+` AND forgotten = 0 AND (kind = 'text' OR kind = 'input' AND inbox IS NOT NULL)) i
+		JOIN turns t ON t.id = i.turn JOIN sessions s ON s.id = i.session LEFT JOIN inbox b ON b.seq = i.inbox WHERE t.forgotten = 0
+		AND NOT (i.kind = 'text' AND EXISTS (SELECT 1 FROM items r WHERE r.turn = i.turn AND r.kind = 'result' AND r.parts = i.parts)) ORDER BY i.seq`, after, id) // #nosec G202 -- constants
+	b.Items, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (h turn.HistoryItem, err error) {
 		return h, rs.Scan(&h.Seq, &h.Session, &h.Turn, &h.Key, &h.Answer, &h.Own, &h.Clean, &h.Sender, &h.Person, sqlite.Stamp(&h.At), &h.Open, &h.Text)
 	})
 	if err != nil {

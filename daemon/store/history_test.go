@@ -3,11 +3,11 @@ package store_test
 import (
 	"testing"
 
-	"hob/daemon/store"
+	"hob/daemon/agent/turn"
 )
 
 // whole reads the history to its end.
-func (s *testStore) whole(turn int64) (list []store.HistoryItem) {
+func (s *testStore) whole(turn int64) (list []turn.HistoryItem) {
 	s.t.Helper()
 	for after := int64(0); ; {
 		b, err := s.Turns.History(s.t.Context(), after, turn)
@@ -36,7 +36,7 @@ func TestHistory(t *testing.T) {
 	s.accept(message("not yet"))
 	open, _ := s.joined()
 	got := s.whole(0)
-	want := []store.HistoryItem{
+	want := []turn.HistoryItem{
 		{Seq: 1, Key: "main", Own: true, Clean: true, Text: "mine"},
 		{Seq: 2, Key: "main", Own: true, Clean: true, Answer: true, Sender: "hob", Text: "yours"},
 		{Seq: 3, Key: "chat:7", Sender: "Ana", Person: "chat:7", Text: "theirs"},
@@ -53,6 +53,11 @@ func TestHistory(t *testing.T) {
 		if g.Seq != w.Seq || g.Key != w.Key || i != 5 && g.Own != w.Own || i != 5 && g.Clean != w.Clean || g.Answer != w.Answer || g.Text != w.Text || g.Open != w.Open || w.Sender != "" && g.Sender != w.Sender || w.Person != "" && g.Person != w.Person || g.At.IsZero() {
 			t.Errorf("%+v, want %+v", g, w)
 		}
+	}
+	// An answer that only repeats the result of a tool says nothing of its own, and what a search has found must not be found again by the next one.
+	s.sql("UPDATE items SET kind = 'result', call_id = '1.1', parts = (SELECT parts FROM items WHERE seq = 2) WHERE seq = 1")
+	if list := s.whole(0); len(list) != len(want)-2 || list[0].Seq != 3 {
+		t.Errorf("%+v", list)
 	}
 	// The items of one turn, however far from each other they are.
 	for n := range 300 {

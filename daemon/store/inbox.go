@@ -81,7 +81,7 @@ func accept(tx *Tx, a arrival) (event.Receipt, error) {
 	case in.Kind == event.Report && in.Source == "process":
 		return r, failReported(tx, in.ExtID, in.Text())
 	// A plain message of the owner may answer an open question.
-	case in.Kind == event.Message && in.Trust == event.Owner && !in.Tainted && plain(in) && in.Origin.Edits == "":
+	case in.Kind == event.Message && in.Trust == event.Owner && !in.Tainted && plain(in) && in.Origin.Edits == "" && in.Source != event.Endpoint:
 		return r, matchAsk(tx, a.Seq, in)
 	}
 	return r, nil

@@ -34,7 +34,7 @@ func (s Turns) NotifyWaiting(ctx context.Context, waitingSince time.Time) error 
 func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 	// The event also records that the sender was told.
 	var told bool
-	err := tx.One("SELECT EXISTS (SELECT 1 FROM events WHERE inbox = ? AND type = 'queue.ahead')", []any{q.Seq}, &told)
+	err := tx.One("SELECT EXISTS (SELECT 1 FROM events WHERE inbox = ? AND type IN ('event.accepted', 'queue.ahead') AND type = 'queue.ahead')", []any{q.Seq}, &told)
 	if err != nil || told {
 		return err
 	}
@@ -58,7 +58,7 @@ func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	to := q.In.ReplyTo
 	edits := tx.core.opt.Config().edits(to)
 	own := q.In.Trust == event.Owner && slices.Contains(tx.core.opt.Owner(), to)
-	if to == "" || to.Channel() == event.CLI.Channel() || !edits || !own && q.In.Trust == event.Machine {
+	if to == "" || to.Committed() || !edits || !own && q.In.Trust == event.Machine {
 		return false, nil
 	}
 	// In a quiet time nothing is sent: the number would be outdated at its end.

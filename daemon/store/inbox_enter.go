@@ -117,10 +117,10 @@ func insertInput(tx *Tx, a arrival) (int64, error) {
 		sqlite.Micros(in.Received), sqlite.Micros(in.NotBefore), sqlite.Micros(in.NotAfter), in.Origin.Person, sqlite.Micros(in.Origin.Sent), sqlite.Bit(a.debounced), a.State, a.Reason)
 }
 
-// findInput returns the numbers of a known input, or sql.ErrNoRows. The condition inbox > 0 lets SQLite use the index.
+// findInput returns the numbers of a known input, or sql.ErrNoRows. The list of types is that of the index.
 func findInput(tx *Tx, in event.In) (event.Receipt, error) {
 	var r event.Receipt
-	err := tx.One(`SELECT i.seq, coalesce((SELECT e.seq FROM events e WHERE e.inbox = i.seq AND e.inbox > 0 AND e.type = 'event.accepted'), 0)
+	err := tx.One(`SELECT i.seq, coalesce((SELECT e.seq FROM events e WHERE e.inbox = i.seq AND e.type IN ('event.accepted', 'queue.ahead') AND e.type = 'event.accepted'), 0)
 		FROM inbox i WHERE i.source = ? AND i.ext_id = ?`, []any{in.Source, in.ExtID}, &r.Inbox, &r.Event)
 	return r, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"hob/daemon/sqlite"
 
@@ -32,7 +33,7 @@ func queueOut(tx *Tx, o event.Out) error {
 	to := resolveAddress(tx, o.To)
 	state, ended := "ready", int64(0)
 	// The local chat reads the message from the store: it counts as sent.
-	if to.Channel() == event.CLI.Channel() {
+	if to.Committed() {
 		state, ended = "done", sqlite.Micros(tx.Now)
 	}
 	if ended != 0 {
@@ -88,10 +89,12 @@ func queueOut(tx *Tx, o event.Out) error {
 // noteSent adds the event of a delivered message. The local API reads the text from it.
 func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 	data := map[string]any{"outbox": id, "to": to}
-	if to.Channel() != event.CLI.Channel() {
+	if !to.Committed() {
 		tx.Wake(sqlite.SignalQuestions) // its question may be closed already
 	} else {
-		data["text"] = body
+		if !strings.HasPrefix(string(to), event.Endpoint+":") { // a program reads its answer from the turn, and a terminal would show it as a word to the owner
+			data["text"] = body
+		}
 		var err error
 		if data["cause"], data["turn"], err = causeOf(tx, id); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
-	"hob/daemon/policy"
+	"hob/daemon/netguard"
 	"hob/daemon/sqlite"
 )
 
@@ -21,11 +21,11 @@ func choicesBelow(tx *Tx, o event.Out, owner []event.Address, has func(event.Add
 	if len(o.Buttons) == 0 {
 		return o.Body, nil, nil
 	}
-	long := slices.ContainsFunc(o.Buttons, func(label string) bool { return len(policy.Visible(label)) > maxButtonLabel })
+	long := slices.ContainsFunc(o.Buttons, func(label string) bool { return len(netguard.Visible(label)) > maxButtonLabel })
 	if long || len(o.Files) > 0 || !slices.Contains(owner, o.To) || !has(o.To) {
 		text = o.Body + "\n"
 		for i, label := range o.Buttons {
-			text += fmt.Sprintf("\n%d. %s", i+1, policy.Visible(label))
+			text += fmt.Sprintf("\n%d. %s", i+1, netguard.Visible(label))
 		}
 		return text, nil, nil
 	}
@@ -34,7 +34,7 @@ func choicesBelow(tx *Tx, o event.Out, owner []event.Address, has func(event.Add
 		return "", nil, err
 	}
 	for _, label := range o.Buttons {
-		label = policy.Visible(label)
+		label = netguard.Visible(label)
 		buttons = append(buttons, channels.Choice{Label: label, Data: channels.Words(label, foreign)})
 	}
 	return o.Body, buttons, nil

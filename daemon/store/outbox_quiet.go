@@ -27,7 +27,7 @@ const (
 // What the local chat shows, urgent messages to the owner, and what the owner or hob itself sends to others go out at once.
 func DelayRule(o event.Out, to event.Address, owner bool) string {
 	switch {
-	case to.Channel() == event.CLI.Channel(), owner && o.Urgency == event.Urgent:
+	case to.Committed(), owner && o.Urgency == event.Urgent:
 		return ""
 	case owner:
 		return waitsQuiet

@@ -52,6 +52,9 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	if q.Options == nil {
 		options = "[]"
 	}
+	if q.Link != "" {
+		q.Text += "\n\n" + q.Link
+	}
 	code, err := freshCode(tx)
 	if err != nil {
 		return 0, err
@@ -156,6 +159,8 @@ func followAnswer(tx *Tx, q turn.Question) error {
 		return jobAnswered(tx, q)
 	case q.Subject == turn.AboutConfig && q.Tool == aboutSkills:
 		return skillsAnswered(tx, q)
+	case q.Subject == turn.AboutConfig && q.Tool == aboutMCP:
+		return mcpAnswered(tx, q)
 	case q.Subject == turn.AboutConfig:
 		return restoredAnswered(tx, q)
 	case q.Subject == turn.AboutAsk && q.Tool == planTool:

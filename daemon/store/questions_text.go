@@ -9,7 +9,6 @@ import (
 	"hob/channels"
 	"hob/daemon/agent/turn"
 	"hob/daemon/netguard"
-	"hob/daemon/policy"
 )
 
 // questionText is the message of a question: its text, and a paragraph on how to answer it from this chat. With buttons one short line is
@@ -44,7 +43,7 @@ func alwaysText(q turn.Question, word string) string {
 	if q.Pattern == "" {
 		return ""
 	}
-	return word + netguard.Defang(policy.Visible(q.Pattern))
+	return word + netguard.Defang(netguard.Visible(q.Pattern))
 }
 
 // askHint explains how to answer an ask.
@@ -103,7 +102,7 @@ const optionNumber = "#"
 // questionChoices returns the buttons of a question, as commands. They are short, because platforms allow few bytes.
 func questionChoices(q turn.Question) (list []channels.Choice) {
 	add := func(label, command string) {
-		list = append(list, channels.Choice{Label: policy.Visible(label), Data: command})
+		list = append(list, channels.Choice{Label: netguard.Visible(label), Data: command})
 	}
 	approve, deny := "/approve "+q.Code, "/deny "+q.Code
 	// Options of the ask tool may be any text, so their number is sent instead.
@@ -134,7 +133,7 @@ func questionChoices(q turn.Question) (list []channels.Choice) {
 func plainLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if line = policy.Visible(strings.TrimRight(line, "\r")); strings.HasPrefix(strings.TrimLeft(line, " ("), "/") {
+		if line = netguard.Visible(strings.TrimRight(line, "\r")); strings.HasPrefix(strings.TrimLeft(line, " ("), "/") {
 			line = "· " + line
 		}
 		lines[i] = line

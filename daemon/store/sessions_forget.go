@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"hob/daemon/artifacts"
@@ -19,6 +19,7 @@ type Forgotten struct {
 	Since     time.Time // when the oldest of the removed texts was written; a copy of the database from then on may hold them
 	Artifacts []string  // ids of files whose rows are gone; the caller removes their bytes
 	Summaries int64     // removed summaries, which the next requests make anew
+	Marked    []int64   // items that stay, and are not found any more
 }
 
 // wordsOfSession are the texts that belong to the turns of the sessions in the list ?1. The rows stay, for costs, ids that must not be accepted twice, and the audit.
@@ -33,7 +34,8 @@ func wordsOfSession() []string {
 		"UPDATE questions SET text = '', options = '[]', answer = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE waits SET subject = '', how = '' WHERE turn IN " + turnsOfSession,
 		"UPDATE audit SET summary = '', warnings = '' WHERE turn IN " + turnsOfSession,
-		"UPDATE events SET data = '{}' WHERE turn IN " + turnsOfSession + " OR inbox IN " + inboxOfSession,
+		"UPDATE events SET data = '{}' WHERE turn IN " + turnsOfSession + " OR inbox IN " + inboxOfSession +
+			" OR type = 'message.sent' AND json_extract(data, '$.outbox') IN (SELECT id FROM outbox WHERE " + outboxOfSession + ")",
 		"UPDATE tasks SET title = 'removed', prompt = 'removed', result = '', state = iif(state = 'failed', 'cancelled', state) WHERE ended > 0 AND (session IN (SELECT value FROM json_each(?1)) OR turn IN " + turnsOfSession + ")",
 		"UPDATE turns SET text = '', why = '' WHERE session IN (SELECT value FROM json_each(?1))",
 		"UPDATE sessions SET title = '', prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL, revive = 0, archived = iif(archived = 0, ?2, archived) WHERE id IN (SELECT value FROM json_each(?1))",
@@ -72,6 +74,9 @@ func (r Sessions) Forget(ctx context.Context, name string) (f Forgotten, err err
 		if f.Artifacts, err = forgetArtifacts(tx, list); err != nil {
 			return err
 		}
+		if err := noteRemoval(tx); err != nil {
+			return err
+		}
 		for _, change := range wordsOfSession() {
 			if err := tx.Run(change, list, sqlite.Micros(tx.Now)); err != nil {
 				return fmt.Errorf("forget the texts: %w", err)
@@ -82,15 +87,7 @@ func (r Sessions) Forget(ctx context.Context, name string) (f Forgotten, err err
 	return f, err
 }
 
-// Family returns the ids of the sessions that Forget takes away: a session and those of its sub-agents. It fails as Forget does.
-func (r Sessions) Family(ctx context.Context, name string) (ids []int64, err error) {
-	err = r.core.view(ctx, func(tx *Tx) error {
-		ids, err = family(tx, name)
-		return err
-	})
-	return ids, err
-}
-
+// family returns the ids of a session and of those of its sub-agents. It fails while a turn of one has not ended.
 func family(tx *Tx, name string) ([]int64, error) {
 	s, err := namedSession(tx, name)
 	if err != nil {
@@ -150,43 +147,108 @@ func forgetArtifacts(tx *Tx, sessions string) ([]string, error) {
 	return sqlite.Collect(rs, err, id)
 }
 
-// ForgetText removes the summaries and prompts that hold a text which was removed from a file, and the summaries that cover an item with it. The
-// next request of each of their sessions makes a summary anew if it still needs one. Items are not changed: what was said stays until its session is forgotten.
-func (r Sessions) ForgetText(ctx context.Context, text string) (f Forgotten, err error) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return f, nil
+// traces are what tells a fact.
+type traces struct {
+	items    []int64  // messages, answers, calls and results that are not marked yet
+	covered  []int64  // sessions with a summary that has it, or may have it from an item
+	prefixes []string // hashes of prompts
+}
+
+// Fact recognises a fact.
+type Fact interface {
+	In(text string) bool     // a text tells it
+	InJSON(docs string) bool // a string in JSON documents tells it
+	Longest() (ascii string) // a word that each such text has; "": not known
+}
+
+// tracesOf finds what tells a fact.
+func tracesOf(tx *Tx, f Fact) (t traces, err error) {
+	like := "%" + f.Longest() + "%"
+	rs, err := tx.Query(`SELECT seq, parts || coalesce(args, ''), forgotten, kind = 'summary' OR EXISTS (SELECT 1 FROM compactions c WHERE c.session = items.session AND c.last >= items.seq), session
+		FROM items WHERE parts LIKE ?1 OR args LIKE ?1`, like)
+	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) {
+		var docs string
+		var marked, covered bool
+		var session int64
+		if err := rs.Scan(&seq, &docs, &marked, &covered, &session); err != nil || !f.InJSON(docs) {
+			return seq, err
+		}
+		if !marked {
+			t.items = append(t.items, seq)
+		}
+		if covered {
+			t.covered = append(t.covered, session)
+		}
+		return seq, nil
+	})
+	if err != nil {
+		return t, err
 	}
-	err = r.erase(ctx, func(tx *Tx) error {
-		f = Forgotten{}
-		quoted, err := sqlite.Doc(text)
-		if err != nil {
+	rs, err = tx.Query("SELECT hash, text FROM prompts WHERE text LIKE ?", like)
+	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (hash string, err error) {
+		var text string
+		if err := rs.Scan(&hash, &text); err == nil && f.In(text) {
+			t.prefixes = append(t.prefixes, hash)
+		}
+		return hash, err
+	})
+	return t, err
+}
+
+// ForgetFact removes what was made of a fact that is being removed from the memory: the prompts that hold it, and the summaries that have it or cover an item that
+// tells it. The items stay. They are marked, and so is the turn that removes the fact (0: none): neither the index nor the next summary has them. The next requests
+// make prompts and summaries anew. It may be called twice.
+func (r Sessions) ForgetFact(ctx context.Context, fact Fact, turn int64) (f Forgotten, err error) {
+	var found traces
+	look := func(tx *Tx) (err error) {
+		found, err = tracesOf(tx, fact)
+		return err
+	}
+	if err := r.core.view(ctx, look); err != nil {
+		return f, fmt.Errorf("look for the fact: %w", err)
+	}
+	change := r.core.write // that nothing is overwritten by; it is much faster
+	if len(found.covered)+len(found.prefixes) > 0 {
+		change = r.erase
+	}
+	err = change(ctx, func(tx *Tx) error {
+		if err := errors.Join(look(tx), noteRemoval(tx)); err != nil {
 			return err
 		}
-		// Parts are JSON, in which the text is written as in a JSON string.
-		inside := strings.Trim(quoted, `"`)
-		rs, err := tx.Query(`SELECT DISTINCT c.session FROM compactions c WHERE EXISTS (SELECT 1 FROM items i WHERE i.session = c.session AND i.seq < c.last AND instr(i.parts, ?) > 0)`, inside)
-		if f.Sessions, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }); err != nil {
+		f = Forgotten{Marked: found.items}
+		items, err := sqlite.Doc(found.items)
+		covered, err2 := sqlite.Doc(found.covered)
+		prefixes, err3 := sqlite.Doc(found.prefixes)
+		if err := errors.Join(err, err2, err3); err != nil {
 			return err
 		}
-		list, err := sqlite.Doc(f.Sessions)
-		if err != nil {
+		if f.Summaries, err = tx.Change("DELETE FROM items WHERE kind = 'summary' AND session IN (SELECT value FROM json_each(?))", covered); err != nil {
 			return err
 		}
-		if f.Summaries, err = tx.Change("DELETE FROM items WHERE kind = 'summary' AND session IN (SELECT value FROM json_each(?))", list); err != nil {
-			return err
-		}
-		err = tx.Run("DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?))", list)
-		if err == nil {
-			err = tx.Run(`UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL WHERE id IN (SELECT value FROM json_each(?2))
-				OR EXISTS (SELECT 1 FROM prompts p WHERE p.hash IN (prompt, guest_prompt, shown, guest_shown) AND instr(p.text, ?1) > 0)`, text, list)
-		}
-		if err != nil {
-			return err
-		}
-		return tx.Run(unusedPrompts)
+		return errors.Join(
+			tx.Run("UPDATE items SET forgotten = 1 WHERE seq IN (SELECT value FROM json_each(?))", items), tx.Run("UPDATE turns SET forgotten = 1 WHERE id = ?", turn),
+			tx.Run("DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?))", covered),
+			tx.Run(`UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL WHERE id IN (SELECT value FROM json_each(?1))
+				OR EXISTS (SELECT 1 FROM json_each(?2) p WHERE p.value IN (prompt, guest_prompt, shown, guest_shown))`, covered, prefixes),
+			tx.Run(unusedPrompts))
 	})
 	return f, err
+}
+
+// keyRemovals is the setting with the number of removals so far.
+const keyRemovals = "removals"
+
+// noteRemoval changes the origin.
+func noteRemoval(tx *Tx) error {
+	return tx.Run("INSERT INTO settings (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1", keyRemovals)
+}
+
+// Origin names this database and its timeline: another database, a restored backup and a database from which something was removed have other origins. What is
+// derived from the database and was made at another origin may hold what is not in it any more.
+func (r Sessions) Origin(ctx context.Context) (origin string, err error) {
+	err = r.core.read().QueryRowContext(ctx, `SELECT (SELECT id FROM instance) || ' ' || coalesce((SELECT json_extract(value, '$.at') FROM settings WHERE key = ?), '') || ' ' ||
+		coalesce((SELECT value FROM settings WHERE key = ?), 0)`, keyRestored, keyRemovals).Scan(&origin)
+	return origin, err
 }
 
 // erase runs a transaction in which deleted content is overwritten, and empties the log after it, so that the files of the database do not hold what is gone.

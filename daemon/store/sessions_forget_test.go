@@ -12,6 +12,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/text"
 )
 
 // holds lists the files of the database that contain a text.
@@ -107,11 +108,11 @@ func TestForgetTextMakesSummariesAnew(t *testing.T) {
 	}
 	s.sql("INSERT INTO compactions (session, turn, at, how, cut, summaries, last, covered, handles, bytes, tokens) VALUES (1, 1, 1, 'rows', 3, 1, 5, 2, 0, 0, 0)")
 	s.sql("INSERT INTO items (session, turn, step, role, kind, parts, trust, source, compaction) VALUES (1, 1, 0, 'user', 'summary', '[]', 'owner', 'hob', 1)")
-	if f, err := s.Sessions.ForgetText(ctx, "never said"); err != nil || f.Summaries != 0 {
+	if f, err := s.Sessions.ForgetFact(ctx, text.FactOf("never said"), 0); err != nil || f.Summaries != 0 {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	f, err := s.Sessions.ForgetText(ctx, ` the code is "4711" `)
-	if err != nil || f.Summaries != 1 || len(f.Sessions) != 1 {
+	f, err := s.Sessions.ForgetFact(ctx, text.FactOf(` The Code is "4711". `), 1)
+	if err != nil || f.Summaries != 1 || len(f.Marked) != 1 {
 		t.Fatalf("%+v, %v", f, err)
 	}
 	items, err := s.Turns.Transcript(ctx, 1)

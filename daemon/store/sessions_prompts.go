@@ -12,7 +12,6 @@ import (
 	"hob/daemon/sqlite"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/event"
 	"hob/daemon/llm"
 )
 
@@ -20,12 +19,9 @@ import (
 // return the stored prefix, so that the provider's cache stays valid. Guests have a prefix of their own. The tools are shared with later
 // calls: callers may not change them.
 func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() turn.Prefix) (system string, tools []llm.Tool, err error) {
-	row := func(query string, args []any, dest ...any) error {
-		return s.core.read().QueryRowContext(ctx, query, args...).Scan(dest...)
-	}
-	system, tools, found, err := s.core.prompts.read(row, session, guest)
-	if err != nil || found {
-		return system, tools, err
+	stored, err := s.core.prompts.read(s.core.read().One(ctx), session, guest)
+	if err != nil || stored.found {
+		return stored.system, stored.tools, err
 	}
 	now := fresh()
 	err = s.core.write(ctx, func(tx *Tx) error {
@@ -59,31 +55,18 @@ func keepPrefix(tx *Tx, p turn.Prefix) (hash string, err error) {
 // Shown returns the sections of the system text that a session was shown last: those of its prefix, with the changes that arrived as notes.
 // It returns nil if the session has no prefix.
 func (s Turns) Shown(ctx context.Context, session int64, guest bool) ([]turn.Section, error) {
-	var text string
-	var parts []turn.SectionSize
-	err := s.core.read().QueryRowContext(ctx, `SELECT p.text, p.parts FROM sessions s JOIN prompts p ON p.hash = iif(?2, s.guest_shown, s.shown)
-		WHERE s.id = ?1 AND iif(?2, s.guest_prompt, s.prompt) IS NOT NULL`, session, guest).Scan(&text, sqlite.JSON(&parts))
-	if err != nil {
-		return nil, ignoreNoRows(err)
-	}
-	return turn.CutSections(text, parts), nil
+	p, err := s.core.prompts.read(s.core.read().One(ctx), session, guest)
+	return p.shown, err
 }
 
 // StoredPrefix returns the prefix of a session: the one for the asker of its newest turn. stored is false if it has none.
 func (s Turns) StoredPrefix(ctx context.Context, session int64) (p turn.Prefix, guest, stored bool, err error) {
-	var text string
-	var parts []turn.SectionSize
-	err = s.core.read().QueryRowContext(ctx, "SELECT coalesce((SELECT asker <> 'owner' FROM turns WHERE session = ? ORDER BY id DESC LIMIT 1), 0)", session).Scan(&guest)
-	if err != nil {
+	one := s.core.read().One(ctx)
+	if err := one("SELECT coalesce((SELECT "+guestTurn+" FROM turns t JOIN sessions s ON s.id = t.session WHERE t.session = ? ORDER BY t.id DESC LIMIT 1), 0)", []any{session}, &guest); err != nil {
 		return p, false, false, err
 	}
-	err = s.core.read().QueryRowContext(ctx, "SELECT p.text, p.parts, p.tools FROM sessions s JOIN prompts p ON p.hash = iif(?2, s.guest_prompt, s.prompt) WHERE s.id = ?1", session, guest).
-		Scan(&text, sqlite.JSON(&parts), sqlite.JSON(&p.Tools))
-	if err != nil {
-		return p, guest, false, ignoreNoRows(err)
-	}
-	p.System = turn.CutSections(text, parts)
-	return p, guest, true, nil
+	have, err := s.core.prompts.read(one, session, guest)
+	return turn.Prefix{System: have.sections, Tools: have.tools}, guest, have.found, err
 }
 
 // noteShown records that a session was shown changed sections.
@@ -105,35 +88,55 @@ func forgetPrompts(tx *Tx) error {
 	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL WHERE archived = 0")
 }
 
-// promptIn returns the stored prefix for a turn inside a transaction, and false if there is none.
-func promptIn(tx *Tx, t turn.Turn) (system string, tools []llm.Tool, found bool, err error) {
-	return tx.core.prompts.read(tx.One, t.Session, t.Asker != event.Owner)
+// storedPrompt is the prefix of a session.
+type storedPrompt struct {
+	found    bool // the session has one
+	system   string
+	sections []turn.Section // of system
+	tools    []llm.Tool
+	shown    []turn.Section // what the session was shown last; nil: unknown
 }
 
-// keptPrompt is the prefix that was read last, because nearly all sessions share it, and its tools take long to decode.
-type keptPrompt struct {
-	mu     sync.Mutex
-	hash   string
-	system string
-	tools  []llm.Tool
+// keptPrompts are the prefixes that were read last, by their hashes, because nearly all sessions share them, and the tools take long to decode. A hash
+// names its content, so what is kept is never old.
+type keptPrompts struct {
+	mu   sync.Mutex
+	kept map[string]storedPrompt
 }
 
-// read reads the prefix of a session through row, which runs a query for one row. A hash names its content, so what is kept is never old.
-func (k *keptPrompt) read(row func(query string, args []any, dest ...any) error, session int64, guest bool) (system string, tools []llm.Tool, found bool, err error) {
-	var hash sql.NullString
-	if err := row("SELECT iif(?, guest_prompt, prompt) FROM sessions WHERE id = ?", []any{guest, session}, &hash); err != nil || !hash.Valid {
-		return "", nil, false, ignoreNoRows(err)
+// mostPrompts is the number of prefixes that are kept.
+const mostPrompts = 3
+
+// read reads the prefix of a session through row, which runs a query for one row.
+func (k *keptPrompts) read(row func(query string, args []any, dest ...any) error, session int64, guest bool) (p storedPrompt, err error) {
+	var hash, shown sql.NullString
+	if err := row("SELECT iif(?1, guest_prompt, prompt), iif(?1, guest_shown, shown) FROM sessions WHERE id = ?2", []any{guest, session}, &hash, &shown); err != nil || !hash.Valid {
+		return p, ignoreNoRows(err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.hash == hash.String {
-		return k.system, k.tools, true, nil
+	last, err := k.named(row, shown.String)
+	if err == nil {
+		p, err = k.named(row, hash.String)
 	}
-	if err := row("SELECT text, tools FROM prompts WHERE hash = ?", []any{hash.String}, &system, sqlite.JSON(&tools)); err != nil {
-		return "", nil, false, ignoreNoRows(err)
+	p.shown = last.sections
+	return p, err
+}
+
+// named returns the prefix with a hash. The caller holds the lock.
+func (k *keptPrompts) named(row func(query string, args []any, dest ...any) error, hash string) (p storedPrompt, err error) {
+	if p, ok := k.kept[hash]; ok {
+		return p, nil
 	}
-	k.hash, k.system, k.tools = hash.String, system, tools
-	return system, tools, true, nil
+	var sizes []turn.SectionSize
+	if err := row("SELECT text, tools, parts FROM prompts WHERE hash = ?", []any{hash}, &p.system, sqlite.JSON(&p.tools), sqlite.JSON(&sizes)); err != nil {
+		return storedPrompt{}, ignoreNoRows(err)
+	}
+	if p.found, p.sections = true, turn.CutSections(p.system, sizes); len(k.kept) >= mostPrompts || k.kept == nil {
+		k.kept = map[string]storedPrompt{}
+	}
+	k.kept[hash] = p
+	return p, nil
 }
 
 // ignoreNoRows turns sql.ErrNoRows into nil, because a session without a stored prefix is not an error.

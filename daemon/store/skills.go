@@ -15,8 +15,30 @@ import (
 // aboutSkills is the Tool of the question about skills. No channel can have the name, because of its blank.
 const aboutSkills = "hob skills"
 
-// skillsOpen is how long the owner has to answer.
-const skillsOpen = 7 * 24 * time.Hour
+// acceptOpen is how long the owner has to accept what others offer: skills and the tools of MCP servers.
+const acceptOpen = 7 * 24 * time.Hour
+
+// askToAccept asks the owner about what others offer. about is the Tool of the question.
+func askToAccept(tx *Tx, about, text string, options ...string) (int64, error) {
+	id, err := askOwner(tx, &turn.Question{Subject: turn.AboutConfig, Tool: about, Text: text, Options: options, To: event.ToOwner, Until: tx.Now.Add(acceptOpen)})
+	if err != nil {
+		return 0, fmt.Errorf("ask about %s: %w", about, err)
+	}
+	return id, nil
+}
+
+// dropDecisions deletes rows about what others offer, and closes their questions, unless a row still waits for the answer. It returns how
+// many rows there were.
+func dropDecisions(tx *Tx, table, where string, args ...any) (int, error) {
+	rs, err := tx.Query("DELETE FROM "+table+" WHERE "+where+" RETURNING coalesce(question, 0)", args...) // #nosec G202 -- constants
+	questions, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+	for _, id := range questions {
+		if err == nil {
+			err = expireQuestions(tx, "id = ? AND NOT EXISTS (SELECT 1 FROM "+table+" d WHERE d.question = questions.id AND d.state = 'asked')", id)
+		}
+	}
+	return len(questions), err
+}
 
 // Skills lists all rows. A row whose question was closed without a yes counts as refused.
 func (s Settings) Skills(ctx context.Context) ([]api.SkillRow, error) {
@@ -36,11 +58,9 @@ func (s Settings) AskSkills(ctx context.Context, text string, rows []api.SkillRo
 		if len(rows) > 1 {
 			options[0] = "trust them"
 		}
-		id, err := askOwner(tx, &turn.Question{
-			Subject: turn.AboutConfig, Tool: aboutSkills, Text: text, Options: options, To: event.ToOwner, Until: tx.Now.Add(skillsOpen),
-		})
+		id, err := askToAccept(tx, aboutSkills, text, options...)
 		if err != nil {
-			return fmt.Errorf("ask about skills: %w", err)
+			return err
 		}
 		for _, r := range rows {
 			if err := tx.Run("INSERT INTO skills (name, hash, state, question, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", r.Name, r.Hash, api.SkillAsked, id, sqlite.Micros(tx.Now)); err != nil {
@@ -88,15 +108,8 @@ func (s Settings) ForgetSkill(ctx context.Context, name, hash string) error {
 		if hash != "" {
 			return tx.Run("DELETE FROM skills WHERE name = ? AND hash = ? AND state = ?", name, hash, api.SkillAccepted)
 		}
-		var questions []int64
-		rs, err := tx.Query("DELETE FROM skills WHERE name = ? RETURNING coalesce(question, 0)", name)
-		if questions, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }); err != nil || len(questions) == 0 {
+		if n, err := dropDecisions(tx, "skills", "name = ?", name); err != nil || n == 0 {
 			return err
-		}
-		for _, id := range questions {
-			if err := expireQuestions(tx, "id = ? AND NOT EXISTS (SELECT 1 FROM skills s WHERE s.question = questions.id AND s.state = 'asked')", id); err != nil {
-				return err
-			}
 		}
 		return forgetPrompts(tx)
 	})

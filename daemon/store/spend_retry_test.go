@@ -187,12 +187,13 @@ func TestUseOrAsk(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
 	q := turn.Question{Subject: turn.AboutCall, Tool: "exec", Text: "may I?", Options: []string{turn.AnswerOnce, turn.AnswerNo}, ActionHash: "h", Until: s.now().Add(time.Hour), To: event.CLI}
-	code, used, err := s.Calls.UseOrAsk(ctx, q)
+	asked, used, err := s.Calls.UseOrAsk(ctx, q, 0)
+	code := asked.Code
 	if err != nil || used || code == "" {
 		t.Fatalf("%s, %v, %v", code, used, err)
 	}
-	if again, used, err := s.Calls.UseOrAsk(ctx, q); err != nil || used || again != code {
-		t.Errorf("asked again: %s, %v, %v", again, used, err)
+	if again, used, err := s.Calls.UseOrAsk(ctx, q, 0); err != nil || used || again.Code != code {
+		t.Errorf("asked again: %s, %v, %v", again.Code, used, err)
 	}
 	answer := func(id, text string) error {
 		in := message(text)
@@ -213,13 +214,13 @@ func TestUseOrAsk(t *testing.T) {
 	}
 	other := q
 	other.ActionHash = "other"
-	if _, used, err := s.Calls.UseOrAsk(ctx, other); err != nil || used {
+	if _, used, err := s.Calls.UseOrAsk(ctx, other, 0); err != nil || used {
 		t.Errorf("another call used the approval: %v", err)
 	}
-	if _, used, err := s.Calls.UseOrAsk(ctx, q); err != nil || !used {
+	if _, used, err := s.Calls.UseOrAsk(ctx, q, 0); err != nil || !used {
 		t.Errorf("the approved call: %v, %v", used, err)
 	}
-	if next, used, err := s.Calls.UseOrAsk(ctx, q); err != nil || used || next == code {
+	if next, used, err := s.Calls.UseOrAsk(ctx, q, 0); err != nil || used || next.Code == code {
 		t.Errorf("a second call with one approval: %v, %v", used, err)
 	}
 }

@@ -133,7 +133,7 @@ type core struct {
 	marks *Marks
 
 	transcripts transcripts
-	prompts     keptPrompt
+	prompts     keptPrompts
 }
 
 // Tx is a transaction over hob's tables.
@@ -196,6 +196,9 @@ func (s *Store) Counts() sqlite.Counts { return s.core.db.Counts() }
 
 // Marks returns the files with foreign content. It is no service like the others, because it also keeps the table in memory.
 func (s *Store) Marks() *Marks { return s.core.marks }
+
+// Context returns the context items.
+func (s *Store) Context() ContextItems { return ContextItems{s.core} }
 
 // Boot describes this start, and how the one before ended.
 func (s *Store) Boot() Boot { return s.core.boot }

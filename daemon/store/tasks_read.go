@@ -81,7 +81,7 @@ func (r Tasks) Todos(ctx context.Context, session int64) ([]tasks.Todo, error) {
 func (r Tasks) Tallies(ctx context.Context) ([]tasks.Tally, error) {
 	rs, err := r.core.read().QueryContext(ctx, `SELECT s.key, p.session IS NOT NULL, coalesce(t.content, ''), coalesce(t.status, ''), coalesce(t.active_form, '')
 		FROM sessions s LEFT JOIN plans p ON p.session = s.id LEFT JOIN todos t ON t.session = s.id
-		WHERE s.archived = 0 AND (p.session IS NOT NULL OR t.session IS NOT NULL) ORDER BY s.id, t.n`)
+		WHERE s.archived = 0 AND s.id IN (SELECT session FROM plans UNION ALL SELECT session FROM todos) ORDER BY s.id, t.n`)
 	type row struct {
 		key  string
 		plan bool

@@ -21,20 +21,24 @@ const usedBy = `WITH RECURSIVE kin (id) AS (SELECT r.id UNION SELECT x.id FROM k
 	UNION SELECT i.turn FROM kin k JOIN steps s ON s.turn = k.id AND s.kind = 'tool' JOIN inbox i ON i.source IN ('sub-agent', 'process', 'session') AND i.ext_id = s.call_id WHERE i.turn > 0)
 	SELECT sum(x.tokens) FROM kin k JOIN turns x ON x.id = k.id`
 
+// guestTurn is the condition of turns that get nothing that only the owner may know. The conversations of other people, groups and machines are theirs, also while
+// the owner writes in them: they read what was said there. The keys of those on channels have a colon.
+const guestTurn = "(t.asker <> 'owner' OR s.kind IN ('thread', 'group', 'hook', 'watch') OR s.kind = 'chat' AND instr(s.key, ':') > 0)"
+
 // turnColumns are the columns of a turn. A turn has the limits of the run that it belongs to, even in a subagent or after a report.
 const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, t.reply_ref, coalesce(t.fire, 0), t.started, t.ended, t.running_us * 1000, t.why, t.tokens, t.cost,
 	t.tainted = 1 OR s.watermark <> 'owner', iif(t.foreign_from <> '', t.foreign_from, s.foreign_from),
 	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND s.key <> 'main'), '[]'),
 	coalesce((WITH RECURSIVE line (id) AS (SELECT t.id UNION SELECT x.parent FROM line l JOIN turns x ON x.id = l.id WHERE x.parent > 0 UNION ` + askedFor + `)
 		SELECT json_object('tools', json_extract(g.body, '$.tools'), 'max_tokens', json_extract(g.body, '$.tokens'), 'used', iif(json_extract(g.body, '$.tokens') > 0, (` + usedBy + `), 0))
-		FROM line l JOIN turns r ON r.id = l.id JOIN fires f ON f.id = r.fire JOIN triggers g ON g.id = f.trigger LIMIT 1), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
+		FROM line l JOIN turns r ON r.id = l.id JOIN fires f ON f.id = r.fire JOIN triggers g ON g.id = f.trigger LIMIT 1), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session), ` + guestTurn
 
 // scanTurn reads a row of turnColumns. The limits of a run come as JSON from the trigger that started it.
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn
 	var limits turn.RunLimits
 	err := rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
-		sqlite.Stamp(&t.Started), sqlite.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, sqlite.JSON(&t.Rights), sqlite.JSON(&limits), &t.Plan)
+		sqlite.Stamp(&t.Started), sqlite.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, sqlite.JSON(&t.Rights), sqlite.JSON(&limits), &t.Plan, &t.Guest)
 	t.Only, t.MaxTokens, t.UsedTokens = limits.Only, limits.MaxTokens, limits.UsedTokens
 	return t, err
 }

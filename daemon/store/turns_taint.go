@@ -11,6 +11,20 @@ func lowerTrust(tx *Tx, turn int64, from string) error {
 	if from == "" {
 		return nil
 	}
+	if err := taintProgram(tx, turn, from); err != nil {
+		return err
+	}
+	return lowerConversation(tx, turn, from)
+}
+
+// taintProgram notes that a program gets what a turn says: whatever it asks for from then on, in any conversation or by MCP, may come from that text.
+func taintProgram(tx *Tx, turn int64, from string) error {
+	return tx.Run(`UPDATE endpoints SET foreign_from = ?1 WHERE foreign_from = ''
+		AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?2 AND s.key GLOB 'endpoint:' || endpoints.name || '#' || endpoints.id || '/*')`, from, turn)
+}
+
+// lowerConversation makes a turn and its conversation tainted.
+func lowerConversation(tx *Tx, turn int64, from string) error {
 	if err := tx.Run("UPDATE turns SET tainted = 1, foreign_from = iif(foreign_from = '', ?, foreign_from) WHERE id = ?", from, turn); err != nil {
 		return err
 	}
@@ -27,6 +41,8 @@ func lowerTrust(tx *Tx, turn int64, from string) error {
 // text, or files, whose content the model sees.
 func lowerTrustBy(tx *Tx, turn int64, in event.In) error {
 	switch {
+	case in.Trust != event.Owner && in.Source == event.Endpoint: // foreign to the owner, but not to the program that wrote it
+		return lowerConversation(tx, turn, "a message from "+in.Source)
 	case in.Trust != event.Owner:
 		return lowerTrust(tx, turn, "a message from "+in.Source)
 	case in.Tainted:

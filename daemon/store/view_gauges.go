@@ -30,13 +30,14 @@ type Gauges struct {
 
 // Requests sums up the requests to one model with the same result, since the database was created.
 type Requests struct {
-	Model  string
-	Fault  string // of llm, "interrupted" or "other"; "": success
-	Count  int64
-	Input  int64 // tokens, including cached ones
-	Cached int64
-	Output int64
-	Micros int64 // in millionths of the budget's currency
+	Model   string
+	Fault   string // of llm, "interrupted" or "other"; "": success
+	Count   int64
+	Input   int64 // tokens, including cached and written ones
+	Cached  int64 // read from the provider's cache
+	Written int64 // written to it
+	Output  int64
+	Micros  int64 // in millionths of the budget's currency
 
 	Unpriced int64 // number of requests without a known price
 }
@@ -165,8 +166,8 @@ func (r Requests) addTo(sums map[requestOutcome]Requests) {
 	key := requestOutcome{r.Model, r.Fault}
 	s := sums[key]
 	s.Model, s.Fault = r.Model, r.Fault
-	s.Count, s.Input, s.Cached, s.Output, s.Micros = s.Count+r.Count, s.Input+r.Input, s.Cached+r.Cached, s.Output+r.Output, s.Micros+r.Micros
-	s.Unpriced += r.Unpriced
+	s.Count, s.Input, s.Cached, s.Written = s.Count+r.Count, s.Input+r.Input, s.Cached+r.Cached, s.Written+r.Written
+	s.Output, s.Micros, s.Unpriced = s.Output+r.Output, s.Micros+r.Micros, s.Unpriced+r.Unpriced
 	sums[key] = s
 }
 
@@ -177,14 +178,14 @@ func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]turnR
 		return nil, err
 	}
 	rs, err := read.QueryContext(ctx, `SELECT t.id, t.ended > 0, coalesce(p.model, ''), coalesce(p.state = 'unknown', 0), coalesce(p.fault, ''), count(p.n), coalesce(sum(p.usage ->> 'input'), 0),
-		coalesce(sum(p.usage ->> 'cached'), 0), coalesce(sum(p.usage ->> 'output'), 0), coalesce(sum(p.usage ->> 'cost_micros'), 0),
+		coalesce(sum(p.usage ->> 'cached'), 0), coalesce(sum(p.usage ->> 'cache_written'), 0), coalesce(sum(p.usage ->> 'output'), 0), coalesce(sum(p.usage ->> 'cost_micros'), 0),
 		coalesce(sum(`+unpriced+`), 0)
 		FROM turns t LEFT JOIN steps p ON p.turn = t.id AND p.kind = 'model' AND p.state IN ('done', 'unknown')
 		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open)) // #nosec G202 -- a constant
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turnRequests, error) {
 		var a turnRequests
 		var lost bool
-		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros, &a.Unpriced)
+		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Written, &a.Output, &a.Micros, &a.Unpriced)
 		if lost && a.Fault == "" {
 			a.Fault = interruptedRequest
 		}
@@ -205,15 +206,19 @@ func (g Gauges) Write(p *api.Metrics) {
 
 // countRequests adds the requests per model, and failures by fault.
 func countRequests(p *api.Metrics, list []Requests) {
-	asked, unpriced, cost, counted := map[string]int64{}, map[string]int64{}, map[string]float64{}, map[string][3]int64{}
+	asked, unpriced, cost, counted := map[string]int64{}, map[string]int64{}, map[string]float64{}, map[string]map[string]int64{}
 	var failed, tokens []api.MetricSample
 	for _, r := range list {
 		asked[r.Model] += r.Count
 		unpriced[r.Model] += r.Unpriced
 		cost[r.Model] += float64(r.Micros) / 1e6
-		// Input includes the cached tokens; the page shows them apart.
-		c := counted[r.Model]
-		counted[r.Model] = [3]int64{c[0] + r.Input - r.Cached, c[1] + r.Cached, c[2] + r.Output}
+		if counted[r.Model] == nil {
+			counted[r.Model] = map[string]int64{}
+		}
+		// Input includes the tokens of the cache; the page shows them apart.
+		for kind, n := range map[string]int64{"input": r.Input - r.Cached - r.Written, "cached": r.Cached, "written": r.Written, "output": r.Output} {
+			counted[r.Model][kind] += n
+		}
 		if r.Fault != "" {
 			failed = append(failed, api.MetricSample{Labels: []string{"model", r.Model, "fault", r.Fault}, Value: float64(r.Count)})
 		}
@@ -226,13 +231,17 @@ func countRequests(p *api.Metrics, list []Requests) {
 		}
 	}
 	for _, model := range slices.Sorted(maps.Keys(counted)) {
-		for i, kind := range []string{"input", "cached", "output"} {
-			tokens = append(tokens, api.MetricSample{Labels: []string{"model", model, "kind", kind}, Value: float64(counted[model][i])})
+		for _, kind := range []string{"input", "cached", "written", "output"} {
+			n := counted[model][kind]
+			if kind == "written" && n == 0 {
+				continue // most providers do not count it
+			}
+			tokens = append(tokens, api.MetricSample{Labels: []string{"model", model, "kind", kind}, Value: float64(n)})
 		}
 	}
 	p.Counter("hob_model_requests_total", "Requests to a model that have ended.", api.SamplesBy("model", asked)...)
 	p.Counter("hob_model_failures_total", "Requests to a model that gave nothing usable, by fault.", failed...)
-	p.Counter("hob_model_tokens_total", "Tokens of a model: fresh input, cached input, output.", tokens...)
+	p.Counter("hob_model_tokens_total", "Tokens of a model: fresh input, cached input, input written to the cache, output.", tokens...)
 	p.Counter("hob_model_cost_total", "What a model has cost where its price is known, in the budget's currency.", api.SamplesBy("model", cost)...)
 	p.Counter("hob_model_unpriced_requests_total", "Requests to a model whose price is not known.", api.SamplesBy("model", unpriced)...)
 }

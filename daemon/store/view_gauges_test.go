@@ -70,6 +70,8 @@ func TestGaugesAddUpRequests(t *testing.T) {
 			t.Fatalf("after the first has ended: %+v", got)
 		}
 	}
+	s.ask(second, 2, "y/m", "done", "", `{"input":1000,"cached":600,"cache_written":300,"output":10,"cost_micros":3,"priced":true}`)
+	want = append(want, store.Requests{Model: "y/m", Count: 1, Input: 1000, Cached: 600, Written: 300, Output: 10, Micros: 3})
 	s.sql("UPDATE turns SET state = 'done', ended = 1")
 	s.accept(message("c"))
 	s.take() // a turn without requests must not hide the older ones

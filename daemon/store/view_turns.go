@@ -35,24 +35,28 @@ func turnRows(ctx context.Context, read *sqlite.Readers, where string, args ...a
 
 // items lists the transcript of a session, or one turn's part of it (0: all). Links in text that may come from somebody else are disarmed.
 func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]api.Item, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT seq, turn, step, role, kind, parts, tool, coalesce(call_id, ''), coalesce(args, ''), is_error, source, trust, provider, coalesce(envelope, 'null') FROM items WHERE session = "+session+" ORDER BY seq", id) // #nosec G202 -- constants
+	var rows []api.Item
+	rs, err := s.read.QueryContext(ctx, `SELECT i.seq, i.turn, i.step, i.role, i.kind, i.parts, i.tool, coalesce(i.call_id, ''), coalesce(i.args, ''), i.is_error, i.source, i.trust, i.provider, coalesce(i.envelope, 'null'),
+		coalesce(b.received, (SELECT nullif(k.ended, 0) FROM steps k WHERE k.turn = i.turn AND k.n = i.step), t.started, 0), coalesce(b.sender, ''), i.trust <> 'owner' OR i.kind <> 'input' AND coalesce(t.tainted, 0)
+		FROM items i LEFT JOIN turns t ON t.id = i.turn LEFT JOIN inbox b ON b.seq = i.inbox WHERE i.session = `+session+" ORDER BY i.seq", id) // #nosec G202 -- constants
 	all, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (it llm.Item, err error) {
+		var r api.Item
 		var args string
-		err = rs.Scan(&it.Seq, &it.Turn, &it.Step, &it.Role, &it.Kind, sqlite.JSON(&it.Parts), &it.Tool, &it.CallID, &args, &it.IsError, &it.Source, &it.Trust, &it.Provider, sqlite.JSON(&it.Envelope))
+		err = rs.Scan(&it.Seq, &it.Turn, &it.Step, &it.Role, &it.Kind, sqlite.JSON(&it.Parts), &it.Tool, &it.CallID, &args, &it.IsError, &it.Source, &it.Trust, &it.Provider, sqlite.JSON(&it.Envelope), sqlite.Stamp(&r.At), &r.Sender, &r.Foreign)
 		it.Args = json.RawMessage(args)
+		rows = append(rows, r)
 		return it, err
 	})
 	// The exempt addresses come from all items of the session, not only from this turn.
 	speech := turn.NewDefanger(true, all)
 	var list []api.Item
-	for _, it := range all {
+	for n, it := range all {
 		if turnID != 0 && it.Turn != turnID {
 			continue
 		}
-		r := api.Item{
-			Seq: it.Seq, Turn: it.Turn, Step: it.Step, Role: string(it.Role), Kind: string(it.Kind), Text: event.TextOf(it.Parts), Tool: it.Tool, CallID: it.CallID, Args: string(it.Args),
-			IsError: it.IsError, Source: it.Source,
-		}
+		r := rows[n]
+		r.Seq, r.Turn, r.Step, r.Role, r.Kind, r.Text = it.Seq, it.Turn, it.Step, string(it.Role), string(it.Kind), event.TextOf(it.Parts)
+		r.Tool, r.CallID, r.Args, r.IsError, r.Source = it.Tool, it.CallID, string(it.Args), it.IsError, it.Source
 		// Inputs are shown as their senders wrote them. Other text may repeat foreign links.
 		if it.Kind != llm.Input && it.Trust != event.Owner {
 			r.Text, r.Args = speech.Defang(r.Text), speech.Defang(r.Args)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	"hob/config"
 	"hob/daemon/embed"
@@ -13,12 +12,18 @@ import (
 )
 
 type (
-	// HistoryItem is a message or an answer, as the index of the memory reads it.
-	HistoryItem = memory.HistoryItem
-	// HistoryBatch is a part of the history.
-	HistoryBatch = memory.HistoryBatch
-	// HistorySource reads the history.
-	HistorySource = memory.HistorySource
+	// MemoryOptions configure the index.
+	MemoryOptions = memory.Options
+	// MemoryGone is what was removed from conversations or memory files.
+	MemoryGone = memory.Gone
+	// ContextItem is a context item, as the index of the memory reads it.
+	ContextItem = memory.ContextItem
+	// ContextSource reads the context items.
+	ContextSource = memory.ContextSource
+	// MemoryRemoval is a fact that is removed from a memory file.
+	MemoryRemoval = memory.Removal
+	// MemoryTraces is what had it.
+	MemoryTraces = memory.Traces
 	// HistoryQuery is a search.
 	HistoryQuery = memory.Query
 )
@@ -41,13 +46,19 @@ func (n Network) endpoint(ctx context.Context) (embed.Endpoint, error) {
 	return embed.Of(ctx, n.Config(), n.Resolve, cmp.Or(web, n.Direct))
 }
 
-// OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. history reads the conversations,
-// redact replaces known secrets before anything is stored or sent.
-func (b *Deps) OpenMemory(ctx context.Context, live *Active, history memory.HistorySource, redact func(string) string, now func() time.Time, n Network) {
-	vectors := &embed.Service{Endpoint: n.endpoint, Reserve: n.Reserve, Now: now}
-	b.Remembers = memory.New(ctx, memory.Options{Path: filepath.Join(b.State, "index.db"), Guard: live.Guard, History: history, Redact: redact, Vectors: vectors, Now: now, Log: b.Log})
+// OpenMemory makes the index of the memory, over the workspace of the tools in force. It reads nothing yet. o says where the conversations are and which secrets are
+// replaced.
+func (b *Deps) OpenMemory(ctx context.Context, live *Active, o MemoryOptions, n Network) {
+	o.Path, o.Guard, o.Log = indexFile(b.State), live.Guard, b.Log
+	o.Vectors = &embed.Service{Endpoint: n.endpoint, Reserve: n.Reserve, Now: o.Now}
+	b.Remembers = memory.New(ctx, o)
 	b.Index = b.Remembers
 }
+
+// RemoveMemory removes the index of a state folder that no hob uses: its database is about to be another one.
+func RemoveMemory(state string) error { return memory.Remove(indexFile(state)) }
+
+func indexFile(state string) string { return filepath.Join(state, "index.db") }
 
 // CloseMemory closes the index, if there is one. It may be called without any dependencies.
 func (b *Deps) CloseMemory() error {

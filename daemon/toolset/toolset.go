@@ -36,6 +36,7 @@ type Deps struct {
 	Folders   Skills                  // the folders of Services.Skills
 	Wrote     func(path, hash string) // called for each file that a tool writes, see fsguard.Config.Wrote; nil: nobody is notified
 	Log       *slog.Logger
+	Plugged   Plugged       // Services.MCP; nil: none
 	Remembers *memory.Index // the index of the memory; nil until OpenMemory
 }
 
@@ -65,9 +66,11 @@ type Set struct {
 	tools.Set
 	Guard   *fsguard.Guard
 	Sandbox *sandbox.Sandbox
-	Guests  func() tools.Set // the tools for calls of anyone but the owner: the owner's private files are closed to them
-	Missing []Missing        // tools whose requirements are missing, or that the config excludes
-	core    []string         // names of core tools; empty: the tools decide themselves
+	Guests  func() tools.Set         // the tools for calls of anyone but the owner: the owner's private files are closed to them
+	Missing []Missing                // tools whose requirements are missing, or that the config excludes
+	why     func(tool string) string // why a tool of an MCP server cannot be called; nil: there are none
+	core    []string                 // names of core tools; empty: the tools decide themselves
+	rest    bool                     // some tools are not core
 }
 
 // Missing is a tool that cannot work here, with the reason, for example "tmux is not installed".
@@ -82,6 +85,9 @@ func (k Set) Lacks(name string) string {
 		if m.Spec.Name == name {
 			return m.Why
 		}
+	}
+	if k.why != nil {
+		return k.why(name)
 	}
 	return ""
 }
@@ -114,7 +120,10 @@ func (b *Deps) Build(ctx context.Context, c *config.Snapshot) (Set, error) {
 	if k.Guard, err = fsguard.New(files); err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
 	}
-	if err := b.fill(&k, c); err != nil {
+	if b.Plugged != nil {
+		k.why = b.Plugged.Why
+	}
+	if err := b.fill(&k, c, b.plugged()); err != nil {
 		return k, err
 	}
 	guests := k
@@ -122,7 +131,7 @@ func (b *Deps) Build(ctx context.Context, c *config.Snapshot) (Set, error) {
 		var err error
 		files.Guest = true
 		if guests.Guard, err = fsguard.New(files); err == nil {
-			err = b.fill(&guests, c)
+			err = b.fill(&guests, c, nil) // MCP servers are the owner's alone
 		}
 		if err != nil {
 			b.Log.Error("nobody but the owner can use tools", "err", err) // impossible: the owner's tools were made the same way
@@ -133,11 +142,19 @@ func (b *Deps) Build(ctx context.Context, c *config.Snapshot) (Set, error) {
 	return k, nil
 }
 
-// fill makes the tools of a set that has its guard.
-func (b *Deps) fill(k *Set, c *config.Snapshot) (err error) {
+// plugged returns the tools of MCP servers.
+func (b *Deps) plugged() []tools.Tool {
+	if b.Plugged == nil {
+		return nil
+	}
+	return b.Plugged.Tools()
+}
+
+// fill makes the tools of a set that has its guard. plugged are those of MCP servers.
+func (b *Deps) fill(k *Set, c *config.Snapshot, plugged []tools.Tool) (err error) {
 	var list []tools.Tool
 	k.Missing = nil
-	for _, t := range all.All(b.Services, setup(*k, c)) {
+	for _, t := range append(all.All(b.Services, setup(*k, c)), plugged...) {
 		if !allowed(c.Tools, t.Spec().Name) {
 			k.Missing = append(k.Missing, Missing{t.Spec(), forbidden(c, t.Spec().Name)})
 			continue
@@ -150,6 +167,7 @@ func (b *Deps) fill(k *Set, c *config.Snapshot) (err error) {
 	}
 	if allowed(c.Tools, tools.CatalogTool) {
 		rest, core := k.parted(list)
+		k.rest = len(rest) > 0
 		list = append(list, tools.NewCatalog(rest, core...))
 	} else {
 		k.Missing = append(k.Missing, Missing{tools.NewCatalog(nil).Spec(), forbidden(c, tools.CatalogTool)})
@@ -169,13 +187,18 @@ func (k Set) Core() []tools.Spec {
 	return slices.DeleteFunc(k.Specs(), func(s tools.Spec) bool { return !k.carries(s) })
 }
 
+// mcpGroup is the group of the tools of MCP servers, see package tools/mcp.
+const mcpGroup = "mcp"
+
 // carries reports whether every request contains a tool's description.
 func (k Set) carries(s tools.Spec) bool {
 	switch {
 	case len(k.core) == 0:
 		return s.Core
+	case s.Group == mcpGroup && s.Unfit() != "":
+		return false
 	case slices.Contains(k.core, "*"):
-		return s.Name != tools.CatalogTool // it would have nothing to offer
+		return s.Name != tools.CatalogTool || k.rest // without a rest it would have nothing to offer
 	default:
 		return s.Name == tools.CatalogTool || named(k.core, s.Name)
 	}
@@ -198,7 +221,8 @@ func setup(k Set, c *config.Snapshot) all.Setup {
 	w, e := c.Tools.Web, c.Tools.Exec
 	s := all.Setup{
 		Guard: k.Guard, Sandbox: k.Sandbox, Client: netguard.NewClient(netguard.Config{Allow: w.Prefixes()}), Secrets: map[string]web.Secret{}, Hosts: map[string]runtime.Host{},
-		Limits: runtime.Limits{Timeout: e.Timeout, Yield: e.Yield, Life: e.Life, Background: e.Processes},
+		Allowed: func(name string) bool { return allowed(c.Tools, name) },
+		Limits:  runtime.Limits{Timeout: e.Timeout, Yield: e.Yield, Life: e.Life, Background: e.Processes},
 	}
 	for name, one := range e.Hosts {
 		s.Hosts[name] = runtime.Host(one)

@@ -5,14 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime/multipart"
 	"net/http"
 	"time"
+
+	"hob/daemon/modelapi"
 )
 
-// checkTime is the time limit of a check.
-const checkTime = 10 * time.Second
+// checkTime is the time limit of a check. It is less than the 5 s of a check of hob doctor, which shows the result.
+const checkTime = 4 * time.Second
 
 // State is the result of a check of the endpoint.
 type State struct {
@@ -34,8 +35,8 @@ func (d Service) Look(ctx context.Context) State {
 	}
 	s := State{BaseURL: e.URL, Model: e.Model, Key: e.Key != ""}
 	if err != nil {
-		no := (*refused)(nil)
-		s.Error, s.Temporary = err.Error(), errors.As(err, &no) && no.again()
+		no := (*modelapi.Refused)(nil)
+		s.Error, s.Temporary = err.Error(), errors.As(err, &no) && no.Again()
 	}
 	return s
 }
@@ -51,23 +52,14 @@ func (e Endpoint) Check(ctx context.Context) error {
 	if err := errors.Join(e.fields(w), w.Close()); err != nil {
 		return fmt.Errorf("write the request: %w", err)
 	}
-	resp, err := e.post(ctx, &b, int64(b.Len()), w.FormDataContentType())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }() // the rest does not matter
-	if resp.StatusCode == http.StatusOK {    // a web page is an answer too, but not from a transcription endpoint
-		_, err := read(ctx, resp)
-		return err
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	switch {
-	case err != nil:
-		return unreached(ctx, err)
-	case missesRecording(resp.StatusCode):
+	answer, err := e.Post(ctx, route, w.FormDataContentType(), &b, int64(b.Len()))
+	if no := (*modelapi.Refused)(nil); errors.As(err, &no) && missesRecording(no.Status) {
 		return nil
 	}
-	return refusal(resp, body)
+	if err == nil { // a web page is an answer too, but not from a transcription endpoint
+		_, err = read(answer)
+	}
+	return err
 }
 
 // missesRecording reports whether a status means that the request arrived but is incomplete. 422 is what FastAPI servers return.

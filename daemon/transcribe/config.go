@@ -8,6 +8,7 @@ import (
 
 	"hob/config"
 	"hob/daemon/agent/turn"
+	"hob/daemon/modelapi"
 )
 
 // Of returns the endpoint of a config, or ErrNone. resolve resolves the reference to its key.
@@ -19,15 +20,9 @@ func Of(ctx context.Context, c *config.Snapshot, resolve func(ctx context.Contex
 	case v.BaseURL == "":
 		return Endpoint{}, ErrNone
 	}
-	e := Endpoint{URL: v.BaseURL, Model: v.Model, Language: v.Language, Timeout: v.Timeout, Price: int64(math.Round(v.Price * 1e6)), HTTP: web}
-	if v.APIKey == "" {
-		return e, nil
-	}
-	var err error
-	if e.Key, err = resolve(ctx, "voice.api_key", v.APIKey); err != nil {
-		return Endpoint{}, errors.New("the key of [voice] cannot be read (hob doctor)")
-	}
-	return e, nil
+	key, err := modelapi.Key(ctx, resolve, "voice", v.APIKey)
+	server := modelapi.Server{Name: "the endpoint", URL: v.BaseURL, Key: key, Most: maxAnswer, HTTP: web}
+	return Endpoint{Server: server, Model: v.Model, Language: v.Language, Timeout: v.Timeout, Price: int64(math.Round(v.Price * 1e6))}, err
 }
 
 // Budget records the cost of requests outside of a turn's steps. The store implements it.
@@ -39,7 +34,7 @@ type Budget[Charge any] interface {
 }
 
 // Booked returns a Reserve that charges a budget under the name of a source.
-func Booked[Charge any](p Budget[Charge], source string) Reserve {
+func Booked[Charge any](p Budget[Charge], source string) modelapi.Reserve {
 	return func(ctx context.Context, most turn.Amount) (func(context.Context, turn.Amount) error, error) {
 		c, err := p.Charge(ctx, source, most)
 		if err != nil {

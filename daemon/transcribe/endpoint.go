@@ -16,45 +16,30 @@ import (
 	"io"
 	"math"
 	"mime/multipart"
-	"net"
-	"net/http"
 	"net/textproto"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
+	"hob/daemon/modelapi"
 	"hob/daemon/sys"
 )
 
 // The limits of a request.
 const (
+	route     = "/audio/transcriptions"
 	maxAnswer = 1 << 20 // bytes
 	tries     = 3
 	firstWait = 500 * time.Millisecond
 	longWait  = 10 * time.Second // after a longer Retry-After the request is not repeated
-	maxWords  = 200              // characters of a server's error message
 )
 
 // Endpoint is a transcription endpoint.
 type Endpoint struct {
-	URL      string // the base_url; /audio/transcriptions is appended
+	modelapi.Server
 	Model    string
-	Key      string // "": none is sent
 	Language string // ISO 639-1; "": the endpoint detects it
 	Timeout  time.Duration
-	Price    int64        // per minute, in millionths of the budget's currency; 0: unknown
-	HTTP     *http.Client // redirects are not followed
-}
-
-// Local reports whether the endpoint runs on this machine and therefore costs nothing.
-func (e Endpoint) Local() bool {
-	u, err := url.Parse(e.URL)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	Price    int64 // per minute, in millionths of the budget's currency; 0: unknown
 }
 
 // Recording is an audio file to transcribe.
@@ -72,32 +57,6 @@ type Words struct {
 	Cost    float64 // in the budget's currency
 }
 
-// refused is an error response.
-type refused struct {
-	status int
-	says   string // the server's message, on one line
-	after  time.Duration
-}
-
-func (e *refused) Error() string {
-	switch e.status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("the endpoint does not accept the key (HTTP %d)", e.status)
-	case http.StatusNotFound:
-		return "the endpoint has no such address or model (HTTP 404)" + e.says
-	case http.StatusRequestEntityTooLarge:
-		return "the endpoint does not accept files of this size (HTTP 413)"
-	case http.StatusTooManyRequests:
-		return "the endpoint accepts no more requests at the moment (HTTP 429)"
-	}
-	return fmt.Sprintf("the endpoint answers with HTTP %d%s", e.status, e.says)
-}
-
-// again reports whether a retry may work later.
-func (e *refused) again() bool {
-	return e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout || e.status >= http.StatusInternalServerError
-}
-
 // Transcribe sends a recording, up to three times within the endpoint's timeout. Its errors are sentences for people and contain neither
 // the key nor text of the note.
 func (e Endpoint) Transcribe(ctx context.Context, r Recording) (Words, error) {
@@ -108,13 +67,13 @@ func (e Endpoint) Transcribe(ctx context.Context, r Recording) (Words, error) {
 		if err == nil || try == tries || ctx.Err() != nil {
 			return w, err
 		}
-		no := (*refused)(nil)
+		no := (*modelapi.Refused)(nil)
 		wait := firstWait << (try - 1)
 		if errors.As(err, &no) {
-			if !no.again() || no.after > longWait {
+			if !no.Again() || no.After > longWait {
 				return w, err
 			}
-			wait = cmp.Or(no.after, wait)
+			wait = cmp.Or(no.After, wait)
 		}
 		if !sys.Sleep(ctx, wait) {
 			return w, err
@@ -132,32 +91,11 @@ func (e Endpoint) once(ctx context.Context, r Recording) (w Words, err error) {
 		return w, fmt.Errorf("write the request: %w", err)
 	}
 	body := io.MultiReader(bytes.NewReader(head), io.LimitReader(r.Body, r.Size), bytes.NewReader(tail))
-	resp, err := e.post(ctx, body, int64(len(head)+len(tail))+r.Size, kind)
+	answer, err := e.Post(ctx, route, kind, body, int64(len(head)+len(tail))+r.Size)
 	if err != nil {
 		return w, err
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or not needed
-	return read(ctx, resp)
-}
-
-// post sends a form with a length in bytes. It follows no redirect.
-func (e Endpoint) post(ctx context.Context, body io.Reader, length int64, kind string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(e.URL, "/")+"/audio/transcriptions", body)
-	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
-	}
-	req.ContentLength = length
-	req.Header.Set("Content-Type", kind)
-	if e.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+e.Key)
-	}
-	web := *e.HTTP
-	web.Timeout, web.CheckRedirect = 0, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := web.Do(req)
-	if err != nil {
-		return nil, unreached(ctx, err)
-	}
-	return resp, nil
+	return read(answer)
 }
 
 // form returns the bytes before and after the file in a multipart/form-data body (RFC 7578), and its content type.
@@ -185,28 +123,8 @@ func (e Endpoint) fields(w *multipart.Writer) (err error) {
 	return err
 }
 
-// unreached explains why there is no response.
-func unreached(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		err = u.Err
-	}
-	return fmt.Errorf("the endpoint cannot be reached: %w", err)
-}
-
-// read parses a response.
-func read(ctx context.Context, resp *http.Response) (w Words, err error) {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case resp.StatusCode != http.StatusOK:
-		return w, refusal(resp, body)
-	case err != nil:
-		return w, unreached(ctx, err)
-	case len(body) > maxAnswer:
-		return w, errors.New("the endpoint's answer has more than 1 MB")
-	}
+// read parses an answer.
+func read(body []byte) (w Words, err error) {
 	var a struct {
 		Text  *string `json:"text"`
 		Usage struct {
@@ -228,23 +146,4 @@ func sane(f float64) float64 {
 		return 0
 	}
 	return f
-}
-
-// refusal makes the error of an error response, with the server's message if it has one.
-func refusal(resp *http.Response, body []byte) *refused {
-	e := &refused{status: resp.StatusCode}
-	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
-		e.after = time.Duration(min(n, math.MaxInt32)) * time.Second
-	}
-	var said struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(body, &said) != nil || said.Error.Message == "" {
-		return e // a proxy's page, or another format
-	}
-	line := []rune(strings.Join(strings.Fields(said.Error.Message), " "))
-	e.says = ": " + string(line[:min(len(line), maxWords)])
-	return e
 }

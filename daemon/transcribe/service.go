@@ -13,6 +13,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/modelapi"
 )
 
 // Rows reads and writes the transcript.
@@ -22,10 +23,6 @@ type Rows interface {
 	// StoreTranscript stores the text after a note, once. It returns turn.ErrStale if the turn no longer belongs to this process.
 	StoreTranscript(ctx context.Context, id int64, n turn.VoiceNote, text string) error
 }
-
-// Reserve reserves the highest possible cost of a request before it is made. It returns turn.ErrBudget if a cap does not allow it. The
-// returned function replaces the reserved amount by the amount really used.
-type Reserve func(ctx context.Context, most turn.Amount) (correct func(ctx context.Context, used turn.Amount) error, err error)
 
 // ErrNone is returned by Service.Endpoint if no endpoint is configured.
 var ErrNone = errors.New("no [voice] endpoint is configured")
@@ -42,7 +39,7 @@ type Service struct {
 	Rows     Rows
 	Open     func(ctx context.Context, artifact string) (io.ReadSeekCloser, error)
 	Endpoint func(ctx context.Context) (Endpoint, error)
-	Reserve  Reserve
+	Reserve  modelapi.Reserve
 	Log      *slog.Logger
 }
 
@@ -107,7 +104,7 @@ func (d Service) words(ctx context.Context, n turn.VoiceNote) (text string, err 
 	}
 	w, err := e.Transcribe(ctx, Recording{Name: path.Base(n.Name), MIME: n.MIME, Size: n.Size, Body: body})
 	used := e.used(w)
-	if no := (*refused)(nil); errors.As(err, &no) && !no.again() {
+	if no := (*modelapi.Refused)(nil); errors.As(err, &no) && !no.Again() {
 		used = &turn.Amount{} // nothing was done
 	}
 	if used != nil && correct != nil {

@@ -15,6 +15,7 @@ import (
 	"hob/config"
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/modelapi"
 	"hob/daemon/transcribe"
 	"hob/daemon/transcribe/transcribetest"
 )
@@ -27,7 +28,8 @@ func serve(t *testing.T, script ...transcribetest.Reply) *transcribetest.Server 
 }
 
 func at(s *transcribetest.Server) transcribe.Endpoint {
-	return transcribe.Endpoint{URL: s.URL, Model: "whisper-1", Key: "sk-canary", Timeout: 20 * time.Second, HTTP: &http.Client{}}
+	server := modelapi.Server{Name: "the endpoint", URL: s.URL, Key: "sk-canary", Most: 1 << 20, HTTP: &http.Client{}}
+	return transcribe.Endpoint{Server: server, Model: "whisper-1", Timeout: 20 * time.Second}
 }
 
 func recording(data string) transcribe.Recording {
@@ -68,7 +70,7 @@ func TestFailures(t *testing.T) {
 		{"key", []transcribetest.Reply{{Status: 401, Text: "Incorrect API key provided: sk-canary"}}, 1, "does not accept the key (HTTP 401)"},
 		{"model", []transcribetest.Reply{{Status: 404, Text: "there is no model whisper-9"}}, 1, "no such address or model (HTTP 404): there is no model whisper-9"},
 		{"file", []transcribetest.Reply{{Status: 400, Text: "Invalid\nfile format."}}, 1, "HTTP 400: Invalid file format."},
-		{"size", []transcribetest.Reply{{Status: 413, Raw: "<html>"}}, 1, "files of this size"},
+		{"size", []transcribetest.Reply{{Status: 413, Raw: "<html>"}}, 1, "requests of this size"},
 		{"moved", []transcribetest.Reply{{Status: 307, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}}}, 1, "HTTP 307"},
 		{"a page", []transcribetest.Reply{{Raw: "<html>"}}, 3, "not a transcription (check base_url)"},
 		{"no text", []transcribetest.Reply{{Raw: `{"words": "hello"}`}}, 3, "not a transcription"},
@@ -174,7 +176,10 @@ func service(s *transcribetest.Server, rows transcribe.Rows, p *budget, price in
 			return unclosed{strings.NewReader("OggS")}, nil
 		},
 		Endpoint: func(context.Context) (transcribe.Endpoint, error) {
-			return transcribe.Endpoint{URL: "http://voice.example/v1", Model: "m", Timeout: 20 * time.Second, Price: price, HTTP: &http.Client{Transport: far{host}}}, nil
+			return transcribe.Endpoint{
+				Server: modelapi.Server{Name: "the endpoint", URL: "http://voice.example/v1", Most: 1 << 20, HTTP: &http.Client{Transport: far{host}}},
+				Model:  "m", Timeout: 20 * time.Second, Price: price,
+			}, nil
 		},
 	}
 }
@@ -278,7 +283,7 @@ func TestLocal(t *testing.T) {
 		"http://127.0.0.1:8000/v1": true, "http://localhost/v1": true, "http://[::1]:9/": true,
 		"https://api.openai.com/v1": false, "http://127.0.0.1.example.org/": false, "http://10.0.0.5/v1": false, "::": false,
 	} {
-		if got := (transcribe.Endpoint{URL: url}).Local(); got != want {
+		if got := (modelapi.Server{URL: url}).Local(); got != want {
 			t.Errorf("%s is local: %v", url, got)
 		}
 	}

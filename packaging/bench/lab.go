@@ -29,6 +29,7 @@ type lab struct {
 	homes    int
 
 	largeHome string // see large; "": not made yet
+	rest      *rest  // see atRest; nil: not measured yet
 }
 
 // home makes an empty home with a config.

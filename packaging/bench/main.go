@@ -26,6 +26,7 @@ type options struct {
 	published string
 	only      *regexp.Regexp
 	rounds    int
+	write     bool
 }
 
 func main() {
@@ -46,6 +47,7 @@ func run(ctx context.Context) (err error) {
 	flag.StringVar(&o.hob, "hob", "", "measure this binary instead of building one")
 	flag.StringVar(&o.published, "published", "docs/benchmarks.md", "compare with the table in this file")
 	flag.IntVar(&o.rounds, "rounds", 0, "rounds of each row instead of its own number")
+	flag.BoolVar(&o.write, "write", false, "put each measured row into the published table at once")
 	only := flag.String("only", "", "measure only the rows whose name matches this regular expression")
 	flag.Parse()
 	if o.only, err = regexp.Compile(*only); err != nil {

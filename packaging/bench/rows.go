@@ -22,7 +22,6 @@ func startRows() []row {
 		{name: "exec to the ready line", unit: "ms", anchor: "exec of `true`", goal: 10, rounds: 20, open: starts(func(_ context.Context, d *daemon) (time.Duration, error) { return d.ready, nil })},
 		{name: "exec to `/healthz` 200", unit: "ms", anchor: "exec of `true`", goal: 10, rounds: 20, open: starts(func(ctx context.Context, d *daemon) (time.Duration, error) { return d.healthy(ctx) })},
 		{name: "CPU of `hob version`", unit: "ms", goal: 5, rounds: 20, open: command},
-		{name: "idle memory after 60 s, anonymous", unit: "MB", goal: 6, rounds: 1, open: idle},
 	}
 }
 
@@ -56,21 +55,6 @@ func starts(figure func(context.Context, *daemon) (time.Duration, error)) func(c
 // command measures the CPU time of a command that needs no daemon.
 func command(_ context.Context, l *lab) (measurement, error) {
 	return measurement{job: used(l.hob, "version")}, nil
-}
-
-// idle measures the memory of a daemon that nobody talks to.
-// RssAnon is the memory without the pages of the program file.
-func idle(_ context.Context, l *lab) (measurement, error) {
-	home, err := l.home("")
-	return measurement{job: func(ctx context.Context) (float64, error) {
-		d, err := l.start(ctx, home)
-		if err != nil {
-			return 0, err
-		}
-		pause(ctx, time.Minute)
-		kb, err := d.status("RssAnon")
-		return kb / 1024, errors.Join(err, d.stop())
-	}}, err
 }
 
 // turns measures one turn after the other in conversations of ten turns, beside ten durable writes of 4 KB.

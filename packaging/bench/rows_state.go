@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"hob/daemon/store/storetest"
 )
 
@@ -32,7 +34,7 @@ known = ["@a:example.org"]
 app_token = "env:HOB_BENCH"
 bot_token = "env:HOB_BENCH"
 api_base = "http://127.0.0.1:9/api"
-known = ["U1"]
+known = ["U012AB3CD"]
 [channels.irc]
 server = "127.0.0.1:9"
 nick = "hob"
@@ -48,6 +50,7 @@ known = ["a@example.org"]
 [channels.ntfy]
 server = "http://127.0.0.1:9"
 topic = "bench"
+token = "env:HOB_BENCH"
 owner = true
 [channels.signal]
 account = "+491701234567"
@@ -58,9 +61,10 @@ known = ["11111111-1111-4111-8111-111111111111"]
 // restRows are a process that nobody talks to.
 func restRows() []row {
 	return []row{
+		{name: "idle memory after 60 s, anonymous", unit: "MB", goal: 6, rounds: 1, open: atRest(func(r *rest) float64 { return r.memory })},
 		{name: "idle memory after 1,000 turns and 20 s, anonymous", unit: "MB", goal: 12, rounds: 1, open: rested},
-		{name: "context switches a second at rest", unit: "/s", goal: 0.2, rounds: 1, open: switching("")},
-		{name: "the same, seven channels that do not answer", unit: "/s", goal: 1, rounds: 1, open: switching(unreachable)},
+		{name: "context switches a second at rest", unit: "/s", goal: 0.2, rounds: 1, open: atRest(func(r *rest) float64 { return r.alone })},
+		{name: "the same, seven channels that do not answer", unit: "/s", goal: 1, rounds: 1, open: atRest(func(r *rest) float64 { return r.unreachable })},
 	}
 }
 
@@ -177,28 +181,70 @@ func rested(ctx context.Context, l *lab) (m measurement, err error) {
 	}, close: c.end}, nil
 }
 
-// switching measures how often the threads of an idle daemon wake: the voluntary context switches of a minute, which begins when the first
-// minute after the start is over (proc_pid_status(5)).
-func switching(config string) func(context.Context, *lab) (measurement, error) {
+// Times of a rest. After settled, a daemon has done what follows a start, and tries channels that do not answer at its usual intervals.
+const (
+	idleAfter = time.Minute
+	settled   = 2 * time.Minute
+	counting  = 2 * time.Minute
+)
+
+// rest holds the figures of two daemons that nobody talks to.
+type rest struct {
+	memory             float64 // of the first after idleAfter: RssAnon, in MB, which is the memory without the pages of the program file
+	alone, unreachable float64 // how often their threads wake: the voluntary context switches of a second (proc_pid_status(5))
+}
+
+// atRest is a figure of the two daemons. They rest side by side, once for all rows.
+func atRest(figure func(*rest) float64) func(context.Context, *lab) (measurement, error) {
 	return func(_ context.Context, l *lab) (measurement, error) {
-		home, err := l.home(config)
-		return measurement{job: func(ctx context.Context) (v float64, err error) {
-			d, err := l.start(ctx, home)
-			if err != nil {
-				return 0, err
+		return measurement{job: func(ctx context.Context) (float64, error) {
+			if l.rest == nil {
+				r, err := l.resting(ctx)
+				if err != nil {
+					return 0, err
+				}
+				l.rest = r
 			}
-			defer func() { err = errors.Join(err, d.stop()) }()
-			pause(ctx, time.Minute)
-			before, err := d.switches()
-			if err != nil {
-				return 0, err
-			}
-			const long = 2 * time.Minute
-			pause(ctx, long)
-			after, err := d.switches()
-			return (after - before) / long.Seconds(), err
-		}}, err
+			return figure(l.rest), nil
+		}}, nil
 	}
+}
+
+// resting measures two daemons at rest: one alone, and one with channels that do not answer.
+func (l *lab) resting(ctx context.Context) (r *rest, err error) {
+	var list [2]*daemon
+	for i, config := range []string{"", unreachable} {
+		home, err := l.home(config)
+		if err != nil {
+			return nil, err
+		}
+		d, err := l.start(ctx, home)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, d.stop()) }()
+		list[i] = d
+	}
+	pause(ctx, idleAfter)
+	kb, err := list[0].status("RssAnon")
+	if err != nil {
+		return nil, err
+	}
+	pause(ctx, settled-idleAfter)
+	var rate [2]float64
+	for _, sign := range []float64{-1, 1} {
+		for i, d := range list {
+			n, err := d.switches()
+			if err != nil {
+				return nil, err
+			}
+			rate[i] += sign * n / counting.Seconds()
+		}
+		if sign < 0 {
+			pause(ctx, counting)
+		}
+	}
+	return &rest{memory: kb / 1024, alone: rate[0], unreachable: rate[1]}, ctx.Err()
 }
 
 // switches counts the voluntary context switches of all threads so far.
@@ -209,6 +255,9 @@ func (d *daemon) switches() (n float64, err error) {
 	}
 	for _, path := range threads {
 		v, err := field(path, "voluntary_ctxt_switches")
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // a thread that ended meanwhile
+		}
 		if err != nil {
 			return 0, err
 		}

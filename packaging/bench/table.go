@@ -60,12 +60,66 @@ func measureAll(ctx context.Context, l *lab, o options) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		fmt.Println(res.line(old[r.name]))
+		cells := res.cells()
+		fmt.Println(tableLine(append(cells, old[r.name])))
+		if o.write {
+			if err := publish(o.published, cells); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// measure runs the rounds. The first round warms up and does not count.
+// publish puts a row into the table of a page, in place of the row of that name. A row that the table does not have comes after the one
+// before it in the list of rows.
+func publish(path string, cells []string) error {
+	text, err := os.ReadFile(path) // #nosec G304 -- named by the caller
+	if err != nil {
+		return fmt.Errorf("read the published table: %w", err)
+	}
+	order := []string{"what", "---"}
+	for _, r := range rows() {
+		order = append(order, r.name)
+	}
+	place := slices.Index(order, cells[0])
+	lines, after := strings.Split(string(text), "\n"), -1
+	inTable := false
+	for i, line := range lines {
+		name := firstCell(line)
+		inTable = name == "what" || inTable && name != ""
+		at := slices.Index(order, name)
+		switch {
+		case !inTable:
+		case at == place:
+			lines[i] = tableLine(cells)
+			return writePage(path, lines)
+		case at >= 0 && at < place:
+			after = i
+		}
+	}
+	if after < 0 {
+		return fmt.Errorf("%s has no table that begins with | what |", path)
+	}
+	return writePage(path, slices.Insert(lines, after+1, tableLine(cells)))
+}
+
+func writePage(path string, lines []string) error {
+	return os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644) // #nosec G306 G703 -- a page of the documentation, named by the caller
+}
+
+// firstCell returns the first cell of a line of a table, and "" for another line.
+func firstCell(line string) string {
+	if !strings.HasPrefix(line, "|") {
+		return ""
+	}
+	cell, _, _ := strings.Cut(line[1:], "|")
+	return strings.TrimSpace(cell)
+}
+
+func tableLine(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
+
+// measure runs the rounds. The first round warms up and does not count, unless it is the only one.
 // Anchor and job alternate, so that both see the same load of the machine.
 func (r row) measure(ctx context.Context, l *lab) (res result, err error) {
 	m, err := r.open(ctx, l)
@@ -81,7 +135,11 @@ func (r row) measure(ctx context.Context, l *lab) (res result, err error) {
 		}
 	}()
 	res.row = r
-	for i := range r.rounds + 1 {
+	warm := 0
+	if r.rounds > 1 {
+		warm = 1
+	}
+	for i := range r.rounds + warm {
 		if m.beside != nil {
 			v, err := m.beside(ctx)
 			if err != nil {
@@ -94,22 +152,21 @@ func (r row) measure(ctx context.Context, l *lab) (res result, err error) {
 			return res, err
 		}
 		res.hob = append(res.hob, v)
-		// A row of a single round keeps the figures of both runs.
-		if i == 0 && r.rounds > 1 {
+		if i < warm {
 			res.hob, res.anchors = nil, nil
 		}
 	}
 	return res, nil
 }
 
-// line is the row in Markdown. Published is the ratio or figure of the last published table.
-func (r result) line(published string) string {
+// cells are the cells of the published table.
+func (r result) cells() []string {
 	at := r.at
 	if at == 0 {
 		at = 0.5
 	}
 	figure := quantile(r.hob, at)
-	cells := []string{r.name, spread(r.hob, at, r.unit), "", "", "", published}
+	cells := []string{r.name, spread(r.hob, at, r.unit), "", "", ""}
 	// The score is compared with the goal: the ratio to the anchor, or the figure itself.
 	score := figure
 	if len(r.anchors) > 0 {
@@ -121,7 +178,7 @@ func (r result) line(published string) string {
 	if score > r.goal {
 		cells[4] += ", **not reached**"
 	}
-	return "| " + strings.Join(cells, " | ") + " |"
+	return cells
 }
 
 // quantile is the value below which the given part of the list lies.

@@ -23,8 +23,9 @@ type row struct {
 var table = []row{
 	{pkg: "daemon/event"},
 	{pkg: "config", may: words("config/*")},
-	{pkg: "config/*"},             // the keys and what they take
-	{pkg: "daemon/sandbox/entry"}, // what runs inside: it imports nothing but syscall
+	{pkg: "config/document", may: words("config config/schema")}, // changes of single keys of the file
+	{pkg: "config/*"},                                            // the keys and what they take
+	{pkg: "daemon/sandbox/entry"},                                // what runs inside: it imports nothing but syscall
 	{pkg: "daemon/sandbox", may: words("daemon/sandbox/entry")},
 	{pkg: "tools", event: true},
 	{pkg: "channels", may: words("channels/markup config/schema"), event: true},
@@ -39,8 +40,9 @@ var table = []row{
 	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                             // channels and pairings as the API sees them, and what the owner is told of them
 	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true},            // jobs, watches and webhooks as tools, API and config see them
 	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/sandbox tools tools/runtime"), event: true},                              // how a gate is evaluated
-	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true},                                                                     // voice notes become words
-	{pkg: "daemon/embed", may: words("config daemon/agent/turn"), event: true},                                                                          // texts become vectors
+	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn daemon/modelapi"), event: true},                                                     // voice notes become words
+	{pkg: "daemon/embed", may: words("config daemon/agent/turn daemon/modelapi"), event: true},                                                          // texts become vectors
+	{pkg: "daemon/modelapi", may: words("daemon/agent/turn")},                                                                                           // one request to a server of OpenAI's API beside the chat
 	{pkg: "daemon/policy", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/policy tools"), event: true},
@@ -51,7 +53,7 @@ var table = []row{
 	{pkg: "channels/wire", may: words("channels")}, // HTTP: what the adapters that speak it share
 	{pkg: "channels/*", may: words("channels channels/markup channels/poll channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools daemon/sandbox"), event: true},
-	{pkg: "daemon/memory", may: words("daemon/sqlite"), event: true},                          // the index has a database of its own
+	{pkg: "daemon/memory", may: words("daemon/sqlite daemon/agent/turn"), event: true},        // the index has a database of its own; what it recalls begins a turn
 	{pkg: "tools/memory", may: words("tools daemon/memory"), event: true},                     // asks it
 	{pkg: "tools/automation", may: words("scheduler scheduler/filewatch tools"), event: true}, // whose rows are the scheduler's
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
@@ -59,20 +61,24 @@ var table = []row{
 	{pkg: "tools/fs/document", may: words("tools/fs/picture")},
 	{pkg: "tools/*/*"}, // the machine inside a tool: an engine, a format
 	{pkg: "daemon/llm/all", may: words("daemon/llm daemon/llm/*")},
-	{pkg: "daemon/llm/catalog", may: words("config daemon/agent/turn daemon/llm daemon/llm/builtin daemon/llm/openai scheduler/phrase"), event: true}, // the config's sections become models; openai finds servers
-	{pkg: "daemon/llm/*", may: words("daemon/llm"), event: true},                                                                                      // a backend
-	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                                                                              // what it opens is read by a tool
-	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true},                                                                  // folders that the owner accepts: read, hashed, copied
+	{pkg: "daemon/llm/catalog", may: words("config daemon/agent/turn daemon/llm daemon/llm/builtin scheduler/phrase"), event: true}, // the config's sections become models
+	{pkg: "daemon/oauth", event: true}, // signing in to services of others
+	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/oauth"), event: true},                                   // a backend
+	{pkg: "daemon/artifacts", may: words("tools tools/sessions"), event: true},                                                  // what it opens is read by a tool
+	{pkg: "daemon/mcp", may: words("config daemon/api daemon/oauth daemon/sandbox tools tools/mcp tools/runtime"), event: true}, // connections to MCP servers
+	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true},                                            // folders that the owner accepts: read, hashed, copied
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
 	{pkg: "daemon/api/client", may: words("daemon/api"), event: true},
-	{pkg: "daemon/api/server", may: words("daemon/api daemon/agent daemon/agent/turn daemon/policy tools"), event: true},
-	{pkg: "daemon/console", may: words("daemon/api daemon/api/client"), event: true}, // the terminal's side of the client
+	{pkg: "daemon/api/completions", may: words("daemon/api daemon/llm"), event: true}, // OpenAI's protocol: requests and answers
+	{pkg: "daemon/mcpserver", may: words("daemon/api tools"), event: true},            // hob's tools by MCP
+	{pkg: "daemon/api/server", may: words("daemon/api daemon/api/completions daemon/mcpserver daemon/agent daemon/agent/turn daemon/policy tools"), event: true},
+	{pkg: "daemon/console", may: words("daemon/api daemon/api/client"), event: true},                                                                                                            // the terminal's side of the client
 	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/memory daemon/sandbox scheduler scheduler/* tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
 	{pkg: "packaging/bench", may: words("daemon/api/client daemon/store/storetest")},                                                                                                            // measures the program from outside
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},
-	{pkg: "cmd/hob", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console packaging packaging/* scheduler scheduler/*"), event: true},
+	{pkg: "cmd/hob", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console daemon/mcpserver packaging packaging/* scheduler scheduler/*"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }
 
@@ -187,6 +193,21 @@ func checkImportCount(all []source) []string {
 		}
 		if limit = max(limit, raise.limit); n > limit {
 			found = append(found, fmt.Sprintf("%s imports %d packages of hob's, at most %d", pkg, n, limit))
+		}
+	}
+	return found
+}
+
+// checkTestModules keeps the libraries of tests out of the binary: the SDK of Anthropic would add 5.6 MB.
+func checkTestModules(all []source) []string {
+	var found []string
+	for _, s := range shipped(all) {
+		for _, imported := range s.paths() {
+			for _, module := range words("github.com/anthropics/anthropic-sdk-go github.com/google/go-cmp github.com/rogpeppe/go-internal pgregory.net/rapid") {
+				if imported == module || strings.HasPrefix(imported, module+"/") {
+					found = append(found, s.path+" imports "+imported+", which is for tests")
+				}
+			}
 		}
 	}
 	return found

@@ -17,6 +17,7 @@ func rules() map[string]func([]source) []string {
 		"places":        checkPlaces,
 		"import count":  checkImportCount,
 		"templates":     checkTemplates,
+		"test modules":  checkTestModules,
 		"sizes":         checkSizes,
 		"small":         checkSmall,
 		"init":          checkInit,

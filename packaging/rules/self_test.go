@@ -44,6 +44,8 @@ func TestRulesCanFail(t *testing.T) {
 		{"import count", "cmd/x/a.go", importing(12), importing(13), "imports 13 packages"},
 		{"import count", "tools/all/a.go", importing(20), ``, ""},
 		{"templates", "daemon/a.go", `import _ "text/tabwriter"`, `import _ "text/template"`, "imports text/template"},
+		{"test modules", "a/a.go", `import _ "github.com/openai/openai-go/v3"`, `import _ "github.com/anthropics/anthropic-sdk-go/option"`, "which is for tests"},
+		{"test modules", "a/a_test.go", `import _ "github.com/anthropics/anthropic-sdk-go"`, ``, ""},
 		{"sizes", "a/a.go", repeat(490, "// %d"), repeat(501, "// %d"), "a/a.go has 502 lines"},
 		{"sizes", "a/a_test.go", "func f() {\n" + repeat(90, "_ = %d") + "}", repeat(501, "// %d"), "a/a_test.go has 502 lines"},
 		{"sizes", "a/a.go", "func f() {\n" + repeat(78, "_ = %d") + "}", "func f() {\n" + repeat(79, "_ = %d") + "}", "a/a.go f has 81 lines"},

@@ -12,6 +12,7 @@ import (
 	"hob/tools/automation"
 	"hob/tools/edit"
 	"hob/tools/fs"
+	"hob/tools/mcp"
 	"hob/tools/memory"
 	"hob/tools/messaging"
 	"hob/tools/runtime"
@@ -41,6 +42,7 @@ type Triggers struct {
 type Memory struct {
 	Index memory.Index  // finds passages
 	Facts *memory.Facts // guards the files
+	Items memory.Items  // context items
 }
 
 // Self is what hob knows about itself.
@@ -48,6 +50,12 @@ type Self struct {
 	Gauge  sessions.Gauge
 	Skills skills.Accepted
 	Specs  func() []tools.Spec // of the tools in force
+}
+
+// Outside is what reaches out of this machine, besides the web.
+type Outside struct {
+	Resolve web.Resolve // resolves references to secrets
+	MCP     mcp.Servers // nil: none
 }
 
 // Services are the dependencies that live as long as the process.
@@ -64,7 +72,7 @@ type Services struct {
 	Talks     sessions.Talks
 	Models    sessions.Models
 	Self
-	Resolve  web.Resolve     // resolves references to secrets
+	Outside
 	Marked   func() []string // the paths that count as foreign
 	Events   []string        // the types of hob's event stream
 	Environ  []string        // hob's own environment
@@ -83,6 +91,7 @@ type Setup struct {
 	Client  *netguard.Client
 	Secrets map[string]web.Secret
 	Search  web.SearchDeps // Engine, URL and Key
+	Allowed func(tool string) bool
 }
 
 // All returns the tools. A new tool is a line here.
@@ -94,7 +103,11 @@ func All(s Services, c Setup) []tools.Tool {
 	files := edit.Deps{Guard: c.Guard, Seen: s.Seen, Journal: s.Journal}
 	find := search.Deps{Guard: c.Guard, State: s.State}
 	c.Search.Client, c.Search.Resolve = c.Client, s.Resolve
-	return []tools.Tool{
+	pages := web.FetchDeps{Client: c.Client, Artifacts: s.Artifacts, Helper: s.Reader}
+	fetch := web.NewFetch(pages)
+	pages.Fresh = true
+	items := memory.NewContext(memory.ContextDeps{Items: s.Items, Guard: c.Guard, Facts: s.Facts, Index: s.Index, Fetch: web.NewFetch(pages), Allowed: c.Allowed})
+	return append([]tools.Tool{
 		fs.NewRead(fs.ReadDeps{Guard: c.Guard, Seen: s.Seen, Artifacts: s.Artifacts, Spawn: s.Spawn, Helper: s.Reader}),
 		fs.NewWrite(c.Guard, s.Seen),
 		edit.NewEdit(files),
@@ -114,7 +127,7 @@ func All(s Services, c Setup) []tools.Tool {
 		sessions.NewResultRead(s.Artifacts),
 		tasks.NewTodo(),
 		skills.New(s.Skills),
-		web.NewFetch(web.FetchDeps{Client: c.Client, Artifacts: s.Artifacts, Helper: s.Reader}),
+		fetch,
 		automation.NewWatch(s.Watches, c.Guard),
 		memory.NewForget(c.Guard, s.Facts),
 		tasks.NewPlan(),
@@ -135,5 +148,7 @@ func All(s Services, c Setup) []tools.Tool {
 		skills.NewRefresh(skills.Facts{Guard: c.Guard, Specs: s.Specs, Skills: s.Skills}),
 		web.NewSearch(c.Search),
 		web.NewHTTP(web.HTTPDeps{Client: c.Client, Secrets: c.Secrets, Resolve: s.Resolve}),
-	}
+		mcp.NewResources(s.MCP),
+		mcp.NewRead(s.MCP),
+	}, items...)
 }

@@ -1,6 +1,7 @@
 package all
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -23,6 +24,12 @@ func NewServices(state, instance, self string) Services {
 		s.Reader = []string{self, readFile}
 	}
 	return s
+}
+
+// Picture makes a picture of others ready for a model, in the helper process. The error says why it cannot be shown.
+func (s Services) Picture(ctx context.Context, data []byte) (mime string, shown []byte, err error) {
+	fit, err := document.Show(ctx, s.Reader, bytes.NewReader(data))
+	return fit.MIME, fit.Data, err
 }
 
 func journal(state string) string { return filepath.Join(state, "edits") }

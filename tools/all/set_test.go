@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ import (
 	"hob/tools/all"
 	"hob/tools/automation"
 	"hob/tools/fs"
+	"hob/tools/mcp"
 	"hob/tools/memory"
 	"hob/tools/messaging"
 	"hob/tools/runtime"
@@ -196,6 +198,22 @@ type allTools struct {
 	url   string // a web server, which has a page and answers searches
 }
 
+// notes is an MCP server that is a program without network.
+type notes struct{}
+
+func (notes) Call(context.Context, mcp.Def, tools.Call, json.RawMessage) (tools.Result, error) {
+	return tools.Result{Content: "done"}, nil
+}
+
+func (notes) Resources(context.Context, tools.Call, string) (tools.Result, error) {
+	return tools.Result{Content: "note://today: today", Foreign: "notes", Data: mcp.ResourcesOutput{Resources: []mcp.Resource{{URI: "note://today", Name: "today"}}}}, nil
+}
+
+func (notes) Read(context.Context, tools.Call, string, string) (tools.Result, error) {
+	return tools.Result{Content: "tea", Foreign: "notes", Data: mcp.ReadOutput{Parts: 1}}, nil
+}
+func (notes) Names() []string { return []string{"notes"} }
+
 // noSkills is an owner who has accepted none.
 type noSkills struct{}
 
@@ -217,15 +235,15 @@ func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	group.Go(t.Context(), "background commands", registry.Run)
 	t.Cleanup(group.Wait)
 	list := all.All(all.Services{
-		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Memory: all.Memory{Index: found{}, Facts: new(memory.Facts)}, Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
+		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Memory: all.Memory{Index: found{}, Facts: new(memory.Facts), Items: oneItem{w.url + "/page"}}, Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Self: all.Self{Gauge: rows{}, Skills: noSkills{}, Specs: func() []tools.Spec { return nil }}, Models: func(string) error { return nil },
-		Resolve: func(context.Context, string, string) (string, error) {
+		Outside: all.Outside{MCP: notes{}, Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")
-		},
+		}},
 		Marked: func() []string { return nil }, Events: []string{"turn.finished"}, Environ: os.Environ(), Instance: "test",
 		State: filepath.Join(w.dir, "state"), Journal: filepath.Join(w.dir, "state", "edits"),
 	}, all.Setup{
-		Guard: g, Limits: runtime.Limits{}, Client: client, Secrets: map[string]web.Secret{}, Search: web.SearchDeps{Engine: "searxng", URL: w.url},
+		Guard: g, Limits: runtime.Limits{}, Client: client, Secrets: map[string]web.Secret{}, Search: web.SearchDeps{Engine: "searxng", URL: w.url}, Allowed: func(string) bool { return true },
 	})
 	var deferred []tools.Spec
 	for _, tool := range list {
@@ -255,7 +273,7 @@ func newWebWorld(t testing.TB) *allTools {
 	t.Cleanup(s.Close)
 	pool := x509.NewCertPool()
 	pool.AddCert(s.Certificate())
-	return madeWorld(t, s.URL, netguard.NewClient(netguard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Roots: pool, Timeout: 5 * time.Second}))
+	return madeWorld(t, s.URL, netguard.NewClient(netguard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Roots: pool, Timeout: time.Minute}))
 }
 
 func answer(t testing.TB, w http.ResponseWriter, kind, text string) {
@@ -287,6 +305,17 @@ func madeWorld(t testing.TB, url string, client *netguard.Client) *allTools {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// oneItem is a context item of the drive url.
+type oneItem struct{ path string }
+
+func (o oneItem) ContextItem(_ context.Context, drive, path string) (tools.ContextItem, bool, error) {
+	return tools.ContextItem{Drive: drive, Path: path, Bytes: 7, Content: strings.Repeat("of then\n", 10_000)}, drive == "url" && path == o.path, nil
+}
+
+func (o oneItem) ContextItems(context.Context, event.Filter) ([]tools.ContextItem, error) {
+	return []tools.ContextItem{{Drive: "url", Path: o.path, Bytes: 7}}, nil
 }
 
 // found is a memory in which each search finds the same long passages.

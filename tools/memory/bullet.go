@@ -3,7 +3,6 @@ package memory
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	index "hob/daemon/memory"
 
@@ -15,6 +14,7 @@ type bullet struct {
 	first, last int    // its lines, from 0
 	text        string // its words in one line, without the date and the origin that memory_write adds
 	struck      bool   // it is crossed out, so it no longer holds
+	date        string // when memory_write has written it, as 2006-01-02; "": unknown
 }
 
 // The frame around the content of a bullet that memory_write has written: "- 2026-11-23: CONTENT (from main, turn 12)".
@@ -100,17 +100,13 @@ func (b *bullet) unframe() {
 	if m := struckForm().FindStringSubmatch(b.text); m != nil {
 		b.struck, b.text = true, m[1]
 	}
+	b.date = strings.TrimSuffix(dateForm().FindString(b.text), ": ")
 	b.text = originForm().ReplaceAllString(dateForm().ReplaceAllString(b.text, ""), "")
 }
 
 // same is the form in which two contents are compared: case, spaces and a final full stop do not count.
 func same(text string) string {
 	return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(text), " ")), ".")
-}
-
-// wordsOf returns the words of a text in lower case.
-func wordsOf(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
 // holds returns the bullet with a content that still holds.

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"hob/daemon/fsguard"
 	index "hob/daemon/memory"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -22,6 +24,7 @@ type ForgetOutput struct {
 	Path string `json:"path" jsonschema:"the file, in the workspace"`
 	Line int    `json:"line" jsonschema:"where it was, from 1"`
 	Text string `json:"text" jsonschema:"what was removed"`
+	index.Traces
 }
 
 // NewForget builds the tool memory_forget, which removes one fact from the memory. The owner confirms each call.
@@ -29,7 +32,7 @@ func NewForget(g *fsguard.Guard, facts *Facts) tools.Tool {
 	f := forgetter{writer{store{g}, facts}}
 	return tools.New[ForgetInput, ForgetOutput](tools.Spec{
 		Name: "memory_forget", Group: "memory", Positional: "what", Example: `"door code"`,
-		Description: "Remove one fact from the memory files for good. The owner confirms it.",
+		Description: "Remove one fact from the memory files. The owner confirms it.",
 	}, f.intent, f.run)
 }
 
@@ -135,25 +138,20 @@ const (
 )
 
 // matches says how well a text names a fact.
-func matches(text, what string) int {
-	have, want := same(text), same(what)
+func matches(fact, what string) int {
+	have, want := same(fact), same(what)
 	switch {
 	case have == want:
 		return equal
 	case strings.Contains(have, want):
 		return inside
 	}
-	words := slices.DeleteFunc(wordsOf(what), smallWord)
-	there := wordsOf(text)
+	words := text.Telling(what)
+	there := text.Words(fact)
 	if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(there, w) }) {
 		return 0
 	}
 	return byWords
-}
-
-// smallWord reports whether a word of a request says nothing about the fact.
-func smallWord(word string) bool {
-	return slices.Contains([]string{"a", "an", "the", "that", "this", "my", "our", "your", "is", "are", "was", "of", "to", "in", "for", "at"}, word)
 }
 
 // intent finds the fact. Without exactly one, the call changes nothing and only lists what there is.
@@ -177,12 +175,12 @@ func (f forgetter) intent(ctx context.Context, _ tools.Call, in ForgetInput) (to
 	return tools.Intent{
 		Effect: tools.Once, Scopes: []tools.Scope{tools.MemoryScope, tools.FSWrite}, Paths: []tools.Path{tools.PathOf(one.place, true)},
 		Summary: fmt.Sprintf("forget %s: %s", one.at(), cut(one.text, mostToShow)), Canonical: canonical, Keep: one,
-		Confirm: "what is forgotten cannot be brought back",
+		Confirm: "it cannot be brought back; what was said in conversations stays there, and backups that hold it stay as they are",
 	}, err
 }
 
 // run removes the fact that the intent found.
-func (f forgetter) run(ctx context.Context, _ tools.Call, in ForgetInput, intent tools.Intent) (tools.Result, error) {
+func (f forgetter) run(ctx context.Context, call tools.Call, in ForgetInput, intent tools.Intent) (tools.Result, error) {
 	f.facts.changes.Lock()
 	defer f.facts.changes.Unlock()
 	one, ok := intent.Keep.(fact)
@@ -208,15 +206,50 @@ func (f forgetter) run(ctx context.Context, _ tools.Call, in ForgetInput, intent
 		}
 	}
 	p.lines = slices.Delete(p.lines, b.first, b.last+1)
-	if _, err := f.guard.WriteFile(o.place, []byte(p.text()), 0o600); err != nil {
-		return tools.Result{}, refusal(o.name, err)
+	remove := func() error {
+		if _, err := f.guard.WriteFile(o.place, []byte(p.text()), 0o600); err != nil {
+			return refusal(o.name, err)
+		}
+		return nil
 	}
 	out := ForgetOutput{Path: o.name, Line: b.first + 1, Text: b.text}
-	res := tools.Result{Content: fmt.Sprintf("forgotten: %s (line %d of %s)", cut(b.text, mostToShow), out.Line, o.name), Data: out}
+	if f.facts.Forget == nil {
+		err = remove()
+	} else {
+		out.Traces, err = f.facts.Forget(ctx, b.removal(call.Turn), remove)
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	res := tools.Result{Content: out.said(), Data: out}
 	if o.place.Foreign != "" {
 		res.Foreign = o.name + ": " + o.place.Foreign
 	}
 	return res, nil
+}
+
+// removal is the fact of a bullet, for a turn that removes it.
+func (b bullet) removal(turn int64) index.Removal {
+	r := index.Removal{Fact: text.FactOf(b.text), Turn: turn}
+	if day, err := time.Parse(time.DateOnly, b.date); err == nil {
+		r.Since = day.Add(-24 * time.Hour) // the date is that of the owner's time zone
+	}
+	return r
+}
+
+// said describes what was removed, and what still has it.
+func (out ForgetOutput) said() string {
+	text := fmt.Sprintf("forgotten: %s (line %d of %s)", cut(out.Text, mostToShow), out.Line, out.Path)
+	if out.Said > 0 {
+		text += fmt.Sprintf("\n%s in conversations tell it: no search and no summary has them any more; hob sessions rm removes a conversation for good", count(out.Said, "place"))
+	}
+	for _, b := range out.Backups {
+		text += "\nthis backup may still hold it: " + b
+	}
+	if out.Backups != nil && len(out.Backups) == 0 {
+		text += "\nno backup in hob's folder holds it"
+	}
+	return text
 }
 
 // unclear lists what a text could mean.
@@ -225,9 +258,9 @@ func (f forgetter) unclear(ctx context.Context, in ForgetInput) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, err
 	}
-	text, code, list := fmt.Sprintf("%s of the memory have that: nothing was removed", count(len(found), "place")), tools.Conflict, found
+	says, code, list := fmt.Sprintf("%s of the memory have that: nothing was removed", count(len(found), "place")), tools.Conflict, found
 	if len(found) == 0 {
-		text, code, list = "the memory has nothing about that: nothing was removed", tools.NotFound, near
+		says, code, list = "the memory has nothing about that: nothing was removed", tools.NotFound, near
 	}
 	if len(found) == 1 {
 		return tools.Fail(tools.Conflict, "call the tool again", "the memory has changed: nothing was removed"), nil
@@ -244,7 +277,7 @@ func (f forgetter) unclear(ctx context.Context, in ForgetInput) (tools.Result, e
 	if len(list) > 0 {
 		hint = "name one by its place: forget " + list[0].at()
 	}
-	res := tools.Fail(code, hint, "%s%s", text, b.String())
+	res := tools.Fail(code, hint, "%s%s", says, b.String())
 	res.Foreign = foreign
 	return res, nil
 }

@@ -126,11 +126,11 @@ func (s getter) run(_ context.Context, _ tools.Call, in GetInput, intent tools.I
 	if out.Total = len(lines); in.From > out.Total {
 		return tools.Fail(tools.Validation, fmt.Sprintf("its last line is %d", out.Total), "%s has only %s", name, count(out.Total, "line")), nil
 	}
-	return out.show(lines[in.From-1:], in), nil
+	return out.show(lines[in.From-1:], in, "from", 1), nil
 }
 
-// show adds the requested lines that fit to the answer.
-func (p GetOutput) show(lines []string, in GetInput) tools.Result {
+// show adds the requested lines that fit to the answer. The parameter that continues is named by its name and its number for the first line.
+func (p GetOutput) show(lines []string, in GetInput, next string, base int) tools.Result {
 	p.First, p.Last = in.From, in.From-1
 	var numbered strings.Builder
 	var plain []string
@@ -148,7 +148,7 @@ func (p GetOutput) show(lines []string, in GetInput) tools.Result {
 	}
 	p.Text = strings.Join(plain, "\n")
 	if p.Last < p.Total {
-		fmt.Fprintf(&numbered, "(%d of %s; continue with from=%d)", p.Last-p.First+1, count(p.Total, "line"), p.Last+1)
+		fmt.Fprintf(&numbered, "(%d of %s; continue with %s=%d)", p.Last-p.First+1, count(p.Total, "line"), next, p.Last+base)
 	} else {
 		numbered.WriteString("(end of file)")
 	}

@@ -25,6 +25,7 @@ type fixture struct {
 	dir, space  string
 	search, get tools.Tool
 	index       *index.Index
+	guest       bool
 }
 
 // newFixture makes one; marked are files of the workspace that a tainted turn wrote.
@@ -72,10 +73,36 @@ func (d *fixture) put(t testing.TB, name, text string) {
 	}
 }
 
+// The head of a result counts where the places are, not what was searched.
+func TestTheHeadCountsSources(t *testing.T) {
+	for want, out := range map[string]memory.SearchOutput{
+		"2 places in 1 file, 1 conversation (": {Files: 1, Results: []memory.Finding{{Kind: "memory", Path: "MEMORY.md"}, {Kind: "history", Path: "main"}}},
+		"2 places in 1 conversation (":         {Results: []memory.Finding{{Kind: "history", Path: "main"}, {Kind: "history", Path: "main"}}},
+		"1 place in 1 context item (":          {Files: 3, Results: []memory.Finding{{Kind: "context", Path: "disk:x"}}},
+	} {
+		if got := memory.HeadOf(out); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// The owner in the conversation of somebody else gets no memory: it would be read there.
+func TestGuestsFindNoMemory(t *testing.T) {
+	d := newFixture(t)
+	d.put(t, "MEMORY.md", "The heron key hangs in the cellar.\n")
+	if f := d.found(t, `{"query": "heron"}`); len(f.Results) != 1 {
+		t.Fatalf("%+v", f)
+	}
+	d.guest = true
+	if f := d.found(t, `{"query": "heron"}`); len(f.Results) != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
 // call validates, judges and runs a call, as it is dispatched.
 func (d *fixture) call(t testing.TB, tool tools.Tool, args string) (tools.Intent, tools.Result) {
 	t.Helper()
-	c := tools.Call{ID: "t1_1", Name: tool.Spec().Name, Args: json.RawMessage(args), Workdir: d.dir, Trust: event.Owner}
+	c := tools.Call{ID: "t1_1", Name: tool.Spec().Name, Args: json.RawMessage(args), Workdir: d.dir, Trust: event.Owner, Guest: d.guest}
 	if res, ok := tools.Validate(tool, c.Args); !ok {
 		return tools.Intent{}, res
 	}
@@ -162,7 +189,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	_, res := d.call(t, d.search, `{"query": "Anna birthday", "max_results": 1}`)
-	if want := fmt.Sprintf("1 place in 4 files (by words only)\n\nmemory/2026-05-01.md:1-1 (score %.2f)\nBought a cake for Anna's birthday.", f.Results[0].Score); res.Content != want || res.Foreign != "" {
+	if want := fmt.Sprintf("1 place in 1 file (by words only)\n\nmemory/2026-05-01.md:1-1 (score %.2f)\nBought a cake for Anna's birthday.", f.Results[0].Score); res.Content != want || res.Foreign != "" {
 		t.Errorf("%q, want %q", res.Content, want)
 	}
 	if _, res := d.call(t, d.search, `{"query": "cat"}`); !strings.Contains(res.Content, "MEMORY.md:5-8 · Memory (score ") {

@@ -35,7 +35,7 @@ type SearchOutput struct {
 // Finding is one result.
 type Finding struct {
 	Kind    string  `json:"kind" jsonschema:"memory, history or context"`
-	Path    string  `json:"path" jsonschema:"for memory_get; of history: the conversation"`
+	Path    string  `json:"path" jsonschema:"for memory_get; of history: the conversation; of context: DRIVE:PATH"`
 	First   int     `json:"first_line" jsonschema:"from 1; of history: the item"`
 	Last    int     `json:"last_line" jsonschema:"the last line of the place"`
 	Above   string  `json:"above,omitempty" jsonschema:"the headings above it"`
@@ -70,29 +70,36 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in SearchInput) (tools
 	}{"memory_search", in})
 }
 
-// run asks the index and shows what it has found. Only the owner, in private, gets memory: a group's turns have no owner as their asker.
+// run asks the index and shows what it has found. Only the owner, in private, gets memory.
 func (s searcher) run(ctx context.Context, call tools.Call, in SearchInput, _ tools.Intent) (tools.Result, error) {
 	found, err := s.index.Search(ctx, index.Query{
-		Text: in.Query, Scope: index.Scope(in.Scope), Owner: call.Trust == event.Owner, Session: call.Session,
+		Text: in.Query, Scope: index.Scope(in.Scope), Owner: ofOwner(call), Session: call.Session,
 		MaxPassages: in.MaxResults, MaxBytes: in.MaxBytes, MinScore: in.MinScore,
 	})
 	if err != nil {
 		return tools.Result{}, refusal("the memory", err)
 	}
-	out := SearchOutput{Results: []Finding{}, By: "words", Files: found.Files, Cut: append([]string{}, found.Cut...), Below: found.Weaker, Best: found.Best, Notes: found.Notes}
-	foreign := ""
+	out, foreign := findings(found)
+	return tools.Result{Content: out.text(), Data: out, Foreign: foreign}, nil
+}
+
+// ofOwner reports whether the owner asks, in private.
+func ofOwner(call tools.Call) bool { return call.Trust == event.Owner && !call.Guest }
+
+// findings converts what a search found, and names the first foreign source: one foreign result is enough to taint the turn.
+func findings(found index.Result) (out SearchOutput, foreign string) {
+	out = SearchOutput{Results: []Finding{}, By: "words", Files: found.Files, Cut: append([]string{}, found.Cut...), Below: found.Weaker, Best: found.Best, Notes: found.Notes}
 	for _, p := range found.Passages {
 		f := Finding{Kind: string(p.Kind), Path: p.Path, First: p.From, Last: p.To, Above: p.Above, Score: p.Score, Weak: p.Weak, Snippet: p.Text, Foreign: p.Foreign, Sender: p.Sender}
 		if !p.Time.IsZero() {
 			f.Time = p.Time.Format("2006-01-02 15:04")
 		}
 		out.Results = append(out.Results, f)
-		// One foreign result is enough to taint the turn; the first one is named.
 		if p.Foreign != "" {
 			foreign = cmp.Or(foreign, p.Path+": "+p.Foreign)
 		}
 	}
-	return tools.Result{Content: out.text(), Data: out, Foreign: foreign}, nil
+	return out, foreign
 }
 
 // text formats the findings for the model.
@@ -104,13 +111,19 @@ func (f SearchOutput) text() string {
 	case len(f.Results) == 0:
 		fmt.Fprintf(&b, "nothing found in %s (by words only)", count(f.Files, "file"))
 	default:
-		fmt.Fprintf(&b, "%s in %s (by words only)", count(len(f.Results), "place"), count(f.Files, "file"))
+		fmt.Fprintf(&b, "%s in %s (by words only)", count(len(f.Results), "place"), f.sources())
 	}
+	f.list(&b)
+	return b.String()
+}
+
+// list formats what stands below the first line.
+func (f SearchOutput) list(b *strings.Builder) {
 	if f.Below > 0 {
-		fmt.Fprintf(&b, "; %d weaker left out", f.Below)
+		fmt.Fprintf(b, "; %d weaker left out", f.Below)
 	}
 	if len(f.Cut) > 0 {
-		fmt.Fprintf(&b, "; at most the first 4 MB of %s", strings.Join(f.Cut, ", "))
+		fmt.Fprintf(b, "; at most the first 4 MB of %s", strings.Join(f.Cut, ", "))
 	}
 	for _, n := range f.Notes {
 		b.WriteString("; " + n)
@@ -118,7 +131,26 @@ func (f SearchOutput) text() string {
 	for _, r := range f.Results {
 		b.WriteString("\n\n" + r.head() + "\n" + r.Snippet)
 	}
-	return b.String()
+}
+
+// sources counts the files, conversations and context items that have one of the results.
+func (f SearchOutput) sources() string {
+	var list []string
+	for _, of := range []struct {
+		kind index.Kind
+		noun string
+	}{{index.File, "file"}, {index.History, "conversation"}, {index.Context, "context item"}} {
+		paths := map[string]bool{}
+		for _, r := range f.Results {
+			if r.Kind == string(of.kind) {
+				paths[r.Path] = true
+			}
+		}
+		if len(paths) > 0 {
+			list = append(list, count(len(paths), of.noun))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // head is the line above a result.

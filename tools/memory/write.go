@@ -17,6 +17,7 @@ import (
 	"hob/daemon/fsguard"
 	index "hob/daemon/memory"
 	"hob/daemon/secret"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -50,6 +51,8 @@ type WriteOutput struct {
 // Facts is what the tools that change the memory share as long as the process lives.
 type Facts struct {
 	Redact func(string) string // replaces known secrets; nil: none are known
+	// Forget calls remove, which removes a fact from its file, and removes what was made of the fact. nil: only the file changes.
+	Forget func(ctx context.Context, f index.Removal, remove func() error) (index.Traces, error)
 
 	changes sync.Mutex // held while a file is read and replaced
 }
@@ -87,7 +90,7 @@ func (w writer) order(call tools.Call, in WriteInput) (order, error) {
 		o.name = fsguard.ForeignMemory
 	}
 	for _, f := range [][2]string{{"content", in.Content}, {"about", in.About}, {"supersedes", in.Supersedes}} {
-		if err := w.refused(f[0], f[1]); err != nil {
+		if err := w.facts.refused(f[0], f[1]); err != nil {
 			return o, err
 		}
 	}
@@ -102,7 +105,7 @@ func (w writer) order(call tools.Call, in WriteInput) (order, error) {
 }
 
 // refused says why a text cannot be written to the memory.
-func (w writer) refused(field, text string) error {
+func (f *Facts) refused(field, text string) error {
 	if !utf8.ValidString(text) {
 		return tools.Refuse(tools.Validation, "send UTF-8", "%s: the text is not valid UTF-8", field)
 	}
@@ -111,8 +114,8 @@ func (w writer) refused(field, text string) error {
 		return tools.Refuse(tools.Validation, "leave it out", "%s: the text holds a control character (%U)", field, r)
 	}
 	name := secret.Placeholder(nil, []byte(text))
-	if w.facts.Redact != nil && name == "" {
-		name = secret.Placeholder([]byte(text), []byte(w.facts.Redact(text)))
+	if f.Redact != nil && name == "" {
+		name = secret.Placeholder([]byte(text), []byte(f.Redact(text)))
 	}
 	if name != "" {
 		return tools.Refuse(tools.Validation, "a secret stays where hob keeps it, and the memory is sent to models: leave it out", "%s: the text holds the secret %s", field, name)
@@ -248,12 +251,12 @@ func (o order) superseded(p *page, call tools.Call) (bullet, error) {
 }
 
 // near returns the facts with most words of a text that still hold.
-func (p *page) near(text string) []bullet {
-	words := slices.DeleteFunc(wordsOf(text), smallWord)
+func (p *page) near(what string) []bullet {
+	words := text.Telling(what)
 	hits := map[int]int{}
 	list := p.facts()
 	for _, b := range list {
-		have := wordsOf(b.text)
+		have := text.Words(b.text)
 		for _, w := range words {
 			if slices.Contains(have, w) && !b.struck {
 				hits[b.first]++

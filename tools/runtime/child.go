@@ -40,12 +40,14 @@ const (
 type order struct {
 	argv   []string
 	env    []string
-	folder *fsguard.Place // working folder; nil: hob's own
+	folder *fsguard.Place // working folder; nil: dir
+	dir    string         // working folder of a program that is not confined; "": hob's own
 	mark   string         // NAME=VALUE, which all its processes inherit in their environment
 	limit  time.Duration
 	grace  time.Duration // between TERM and KILL when it is ended
 	pty    bool          // it runs in a terminal
 	input  bool          // stdin stays open for process input
+	apart  bool          // stderr has a pipe of its own
 
 	// wrap builds the sandbox around argv; nil means that the command is not confined. The process
 	// that hob then starts is the sandbox's own first process. Its own command line and environment
@@ -104,6 +106,7 @@ func (p *proc) supervise(once func(string, func() error), g *fsguard.Guard, star
 	p.markStarted(r)
 	started <- nil
 	drained, exited := make(chan error, 1), make(chan error, 1)
+	once("exec artifact", p.out.recording.run)
 	once("exec output", func() error { drained <- p.out.drain(r.read); return nil })
 	once("exec wait", func() error { exited <- awaitExit(r.cmd); return nil })
 	defer p.order.activeSandboxes.add(r, p.order.sandboxed())()
@@ -208,6 +211,7 @@ type running struct {
 	begun time.Time      // just before the start
 	read  *os.File       // its output
 	write *os.File       // its input; nil: it has none. The same file as read for a terminal
+	errs  *os.File       // its stderr; nil: read has it too
 	bound *sandbox.Bound // resource limits; nil: it is not confined
 }
 
@@ -247,7 +251,7 @@ func (o order) enterAlone(g *fsguard.Guard) (*running, error) {
 
 // launch starts the process of a command, inside its sandbox if it is confined.
 func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, error) {
-	dir := ""
+	dir := o.dir
 	if o.folder != nil {
 		entered, release, err := enter(g, *o.folder)
 		if err != nil {
@@ -273,7 +277,7 @@ func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, err
 			return nil, errors.Join(err, child.close(), r.close())
 		}
 	}
-	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = child.in(), child.out, child.out
+	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = child.in(), child.out, child.stderr()
 	r.begun = time.Now()
 	err = r.cmd.Start()
 	if closing := child.close(); err == nil && closing != nil {
@@ -299,16 +303,20 @@ func (r *running) enters(o order, confined *sandbox.Command) error {
 	}
 	r.processTree(o.mark, true).end(0)
 	said := make([]byte, maxEntryOutput)
-	n, reading := 0, r.read.SetReadDeadline(time.Now().Add(drainTime))
+	from := r.read
+	if r.errs != nil {
+		from = r.errs
+	}
+	n, reading := 0, from.SetReadDeadline(time.Now().Add(drainTime))
 	if reading == nil || errors.Is(reading, os.ErrNoDeadline) {
-		n, _ = io.ReadFull(r.read, said) // best effort: whatever is there
+		n, _ = io.ReadFull(from, said) // best effort: whatever is there
 	}
 	_ = r.cmd.Wait() // the error only says that it has ended
 	return errors.Join(fmt.Errorf("%w: %s", err, strings.TrimSpace(strings.ToValidUTF8(string(said[:n]), "?"))), r.close())
 }
 
 // childFiles are the ends of the pipes or the terminal that the command gets.
-type childFiles struct{ stdin, out *os.File }
+type childFiles struct{ stdin, out, errs *os.File }
 
 // in returns the command's stdin. Without stdin it returns a nil interface, which os/exec takes as
 // an empty input.
@@ -326,7 +334,18 @@ func (e childFiles) close() error {
 	if e.stdin != nil && e.stdin != e.out {
 		err = errors.Join(err, e.stdin.Close())
 	}
+	if e.errs != nil {
+		err = errors.Join(err, e.errs.Close())
+	}
 	return err
+}
+
+// stderr returns the file that the command gets as its stderr.
+func (e childFiles) stderr() *os.File {
+	if e.errs != nil {
+		return e.errs
+	}
+	return e.out
 }
 
 // streams opens the pipes or the terminal between hob and a command.
@@ -336,7 +355,7 @@ func streams(o order) (*running, childFiles, error) {
 		if err != nil {
 			return nil, childFiles{}, err
 		}
-		return &running{read: master, write: master}, childFiles{terminal, terminal}, nil
+		return &running{read: master, write: master}, childFiles{stdin: terminal, out: terminal}, nil
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -347,6 +366,11 @@ func streams(o order) (*running, childFiles, error) {
 	if o.input {
 		if child.stdin, r.write, err = os.Pipe(); err != nil {
 			return nil, childFiles{}, errors.Join(fmt.Errorf("make a pipe: %w", err), read.Close(), write.Close())
+		}
+	}
+	if o.apart {
+		if r.errs, child.errs, err = os.Pipe(); err != nil {
+			return nil, childFiles{}, errors.Join(fmt.Errorf("make a pipe: %w", err), child.close(), r.close())
 		}
 	}
 	return r, child, nil
@@ -364,8 +388,16 @@ func (r *running) finish(drained <-chan error) error {
 // close closes hob's ends of the streams. The input may be closed already.
 func (r *running) close() error {
 	err := r.read.Close()
+	if errors.Is(err, os.ErrClosed) {
+		err = nil // its reader has closed it
+	}
 	if r.write != nil && r.write != r.read {
 		if closing := r.write.Close(); !errors.Is(closing, os.ErrClosed) {
+			err = errors.Join(err, closing)
+		}
+	}
+	if r.errs != nil {
+		if closing := r.errs.Close(); !errors.Is(closing, os.ErrClosed) {
 			err = errors.Join(err, closing)
 		}
 	}

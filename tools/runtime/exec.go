@@ -67,7 +67,8 @@ func or[T comparable](v, fallback T) T {
 	return v
 }
 
-// Artifacts stores whole outputs on disk. It does not retain data after a call returns.
+// Artifacts stores whole outputs on disk. It does not retain data after a call returns. If it also has a method Create (see recording), an output
+// is written while its command runs.
 type Artifacts interface {
 	// Keep stores data under a name for people and returns its id.
 	Keep(ctx context.Context, name string, data []byte) (id string, err error)
@@ -315,7 +316,7 @@ func (e executor) ready(ctx context.Context, call tools.Call, in ExecInput, at *
 	limit, note := e.limit(in)
 	o.folder, o.mark, o.limit, o.grace, o.pty, o.input = at.folder, CallMark+"="+mark, limit, e.Limits.Grace, in.PTY, in.Background || at.host != ""
 	o.activeSandboxes = e.Registry.sandboxes()
-	p := newProc(o, request{call, at, brief(in.Command), note, in.Timeout != nil}, e.Limits.ArtifactBytes)
+	p := newProc(o, request{call, at, brief(in.Command), note, in.Timeout != nil}, newRecording(e.Artifacts, e.Limits))
 	p.text.recheck = func() bool { return e.noticeForeign(p) }
 	detached := context.WithoutCancel(ctx)
 	p.notify = func(end *ended) error { return e.notify(detached, p, end) }

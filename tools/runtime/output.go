@@ -21,7 +21,8 @@ const (
 // newest bytes. The reader writes directly into these buffers, so that a command with much output
 // costs no extra copies. Others may read meanwhile.
 type output struct {
-	limit int // bytes kept whole
+	limit     int // bytes kept whole
+	recording *recording
 
 	mu    sync.Mutex
 	first []byte
@@ -35,6 +36,7 @@ type output struct {
 // drain reads r to its end. A deadline that ends the reading is not an error, nor is the end of a
 // terminal.
 func (o *output) drain(r io.Reader) error {
+	defer o.complete()
 	for {
 		n, err := r.Read(o.space())
 		o.took(n)
@@ -75,6 +77,7 @@ func (o *output) took(n int) {
 	defer o.mu.Unlock()
 	if len(o.first) < o.limit {
 		o.first = o.first[:len(o.first)+n]
+		o.recording.take(o.first, false)
 	} else {
 		o.over += int64(n)
 		o.pos = (o.pos + n) % ringSize
@@ -83,6 +86,14 @@ func (o *output) took(n int) {
 		close(o.news)
 		o.news = nil
 	}
+}
+
+// complete hands the rest to the recording.
+func (o *output) complete() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.recording.take(o.first, true)
+	close(o.recording.pieces)
 }
 
 // more returns a channel that is closed when the next bytes arrive.

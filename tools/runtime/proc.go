@@ -52,11 +52,11 @@ type proc struct {
 	err        error
 }
 
-// newProc returns a command that has not started; keep is how many bytes of its output are kept
-// whole.
-func newProc(o order, r request, keep int) *proc {
+// newProc returns a command that has not started. Its output is kept and recorded as far as the
+// recording says.
+func newProc(o order, r request, record *recording) *proc {
 	return &proc{
-		order: o, request: r, text: originOf(r.at), out: &output{limit: keep}, begun: time.Now(), seen: map[int64]int64{},
+		order: o, request: r, text: originOf(r.at), out: &output{limit: record.limit, recording: record}, begun: time.Now(), seen: map[int64]int64{},
 		stops: make(chan stop, 1), done: make(chan struct{}), reported: make(chan struct{}),
 	}
 }
@@ -82,12 +82,15 @@ func (p *proc) markEnded(end *ended, err error) error {
 	p.mu.Lock()
 	p.timer.Stop()
 	p.end, p.err = end, err
-	notify := p.background && !p.quiet
+	background, quiet := p.background, p.quiet
 	p.mu.Unlock()
 	close(p.done)
 	defer close(p.reported)
-	if !notify {
-		return nil
+	switch {
+	case !background:
+		return nil // the caller reports it
+	case quiet:
+		return p.out.recording.discard()
 	}
 	return p.notify(end)
 }

@@ -105,9 +105,12 @@ func (k processTree) leaderRuns() bool {
 // scans limits how often a scan is repeated that may have missed a process.
 const scans = 3
 
-// members returns the living processes except the leader. A process that ends during a scan may
+// members returns the living processes except the leader. A process that ends during a scan of /proc may
 // have started another one that the scan did not see, so such a scan is repeated.
 func (k processTree) members() []stat {
+	if found, ok := k.recent(); ok {
+		return found
+	}
 	for range scans {
 		if found, sure := k.scan(); sure || len(found) > 0 {
 			return found
@@ -116,26 +119,56 @@ func (k processTree) members() []stat {
 	return nil
 }
 
+// recent tries each process id after the leader's, up to the newest. For a command that has just started this is far cheaper than to
+// read /proc, and complete: a process that starts meanwhile has a higher id, which is tried later. ok is false if there are too many ids.
+func (k processTree) recent() (found []stat, ok bool) {
+	pid := k.maxOlderPID()
+	if pid == 0 {
+		return nil, false
+	}
+	for last := pid; ; {
+		if pid++; pid > last {
+			if last = lastNumber("/proc/loadavg"); last < k.leader || last-k.leader > mostRecent {
+				return nil, false
+			}
+			if pid > last {
+				return found, true
+			}
+		}
+		// /proc has an entry for each thread too, which it does not list.
+		if s, ok := statOf(pid); ok && k.owns(s) && leads(pid) {
+			found = append(found, s)
+		}
+	}
+}
+
+// leads reports whether an id is that of a process, and not of another thread of it (proc_pid_status(5), Tgid).
+func leads(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && bytes.Contains(text, fmt.Appendf(nil, "\nTgid:\t%d\n", pid))
+}
+
+// owns reports whether a process runs and belongs to the command.
+func (k processTree) owns(s stat) bool {
+	if s.start < k.since || s.state == 'Z' || s.state == 'X' || s.pid == os.Getpid() {
+		return false
+	}
+	return k.leader > 0 && (s.session == k.leader || s.group == k.leader) || marked(s, k.mark)
+}
+
 // scan reads /proc once. sure is false if a process ended meanwhile and may have left a child that
 // was not seen.
 func (k processTree) scan() (found []stat, sure bool) {
 	sure = true
-	older := k.maxOlderPID()
 	for _, name := range processes() {
 		pid, err := strconv.Atoi(name)
-		if err != nil || pid <= older || pid == k.leader || pid == os.Getpid() {
+		if err != nil || pid == k.leader {
 			continue
 		}
 		s, ok := statOf(pid)
-		if !ok || s.start < k.since {
-			sure = sure && ok
-			continue
-		}
-		if s.state == 'Z' || s.state == 'X' {
+		if !ok || s.start >= k.since && (s.state == 'Z' || s.state == 'X') {
 			sure = false
-			continue
-		}
-		if k.leader > 0 && (s.session == k.leader || s.group == k.leader) || marked(s, k.mark) {
+		} else if k.owns(s) {
 			found = append(found, s)
 		}
 	}
@@ -147,11 +180,11 @@ func (k processTree) scan() (found []stat, sure bool) {
 const (
 	recentStart = 250 * time.Millisecond
 	minPIDRange = 32768
+	mostRecent  = 100 // ids are tried one by one; each costs about as much as three entries when /proc is listed
 )
 
 // maxOlderPID returns a process id: no process up to it belongs to the command. It returns 0 if it
-// cannot tell. Skipping those saves time, because reading /proc costs more than everything else
-// around a short command.
+// cannot tell.
 func (k processTree) maxOlderPID() int {
 	if k.leader == 0 || time.Since(k.begun) > recentStart || lastNumber("/proc/sys/kernel/pid_max") < minPIDRange || lastNumber("/proc/loadavg") < k.leader {
 		return 0 // process ids may have wrapped around

@@ -61,7 +61,7 @@ func survivors(t *testing.T, token string) []string {
 func extinct(t *testing.T, token string) {
 	t.Helper()
 	var left []string
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
 		if left = survivors(t, token); len(left) == 0 {
 			return
 		}
@@ -97,6 +97,17 @@ func TestZoo(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLeftProcessesAreCounted leaves two processes in the command's session and one in its own, which only its mark gives away. The
+// command has just started, so they are found by their ids.
+func TestLeftProcessesAreCounted(t *testing.T) {
+	b, token := newBench(t, runtime.Limits{Grace: 50 * time.Millisecond}), token(500)
+	res, out := b.run(t, sh(strings.ReplaceAll("sleep TOKEN >/dev/null 2>&1 & sleep TOKEN >/dev/null 2>&1 & setsid sleep TOKEN >/dev/null 2>&1 & echo ready", "TOKEN", token)))
+	if res.IsError || out.Output != "ready\n" || !strings.Contains(res.Content, "3 processes that it left running were ended") {
+		t.Errorf("%+v", res)
+	}
+	extinct(t, token)
 }
 
 // zooHob is what this program is when it plays a hob that will be killed: it runs the command of its argument, and says when

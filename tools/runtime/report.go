@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 func (e executor) report(ctx context.Context, p *proc) tools.Result {
 	end, err := p.outcome()
 	if end == nil {
-		return tools.ErrorResult(err)
+		return tools.ErrorResult(errors.Join(err, p.out.recording.discard()))
 	}
 	e.noticeForeign(p)
 	text, cut := p.out.text(e.Limits.Keep)
@@ -75,7 +76,14 @@ func (p *proc) afterwards(end *ended) []string {
 // about it.
 func (e executor) keepOutput(ctx context.Context, p *proc) (id, note string) {
 	kept, total := p.out.whole()
-	id, err := e.keep(context.WithoutCancel(ctx), p, "output of "+p.request.summary+" ("+p.request.by.ID+")", kept)
+	ctx, name := context.WithoutCancel(ctx), "output of "+p.request.summary+" ("+p.request.by.ID+")"
+	written, err := p.out.recording.result()
+	switch {
+	case written != nil:
+		id, err = written.Keep(ctx, name, p.text.source())
+	case err == nil:
+		id, err = e.keep(ctx, p, name, kept)
+	}
 	if err != nil {
 		return "", fmt.Sprintf("the whole output could not be kept: %v", err)
 	}

@@ -152,6 +152,24 @@ func TestForeignOutput(t *testing.T) {
 	}
 }
 
+// Where the sandbox has the network, a command sees either that or the scripts of skills.
+func TestASkillsScriptHasNoNetwork(t *testing.T) {
+	b := sandboxed(t, true)
+	b.put(t, "skills/one/scripts/run.sh", "echo the script ran; (echo > /dev/tcp/192.0.2.1/80) 2>&1 | grep -o unreachable | head -1")
+	if res, out := b.run(t, sh("bash skills/one/scripts/run.sh")); out.Output != "the script ran\nunreachable\n" {
+		t.Errorf("%+v", res)
+	}
+	if i := b.meant(t, sh("bash skills/one/scripts/run.sh")); slices.Contains(i.Scopes, tools.Net) {
+		t.Errorf("what runs a script has the network: %+v", i)
+	}
+	if res, out := b.run(t, sh("find . -type f; cat s*/one/*/run.sh 2>/dev/null; echo")); strings.TrimSpace(out.Output) != "" {
+		t.Errorf("what has the network sees skills: %+v", res)
+	}
+	if i := b.meant(t, sh("ls s*")); !slices.Contains(i.Scopes, tools.Net) {
+		t.Errorf("a command without skills has no network: %+v", i)
+	}
+}
+
 // S1: a shell that a command in the sandbox may have put on hob's PATH runs nothing.
 func TestS1NoPlantedShell(t *testing.T) {
 	path := os.Getenv("PATH")

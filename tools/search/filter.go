@@ -39,7 +39,8 @@ type filter struct {
 	unread   atomic.Int64           // files and folders that could not be read
 	withheld atomic.Int64           // files and folders with keys or credentials
 
-	// folders has the folders of results by their path. Only the final check, after the search, uses it.
+	// The final check, after the search, uses these: the guard, and the folders of results by their path.
+	final   *fsguard.Batch
 	folders map[string]checked
 }
 
@@ -287,7 +288,7 @@ func (s *filter) shows(path string) (foreign string, ok bool) {
 		p, ok := s.place(path)
 		return p.Foreign, ok
 	}
-	return s.guard.Foreign(filepath.Join(above.Path, name), above.Area), true
+	return s.batch().Foreign(filepath.Join(above.Path, name), above.Area), true
 }
 
 // folder is place for a folder of results. It remembers its answers.
@@ -300,8 +301,16 @@ func (s *filter) folder(dir string) (fsguard.Place, bool) {
 	return known.Place, known.ok
 }
 
+// batch returns the guard of the final check, which begins with the first call.
+func (s *filter) batch() *fsguard.Batch {
+	if s.final == nil {
+		s.final = fsguard.NewBatch(s.guard)
+	}
+	return s.final
+}
+
 // place resolves a path below the start. ok is false if the path must not be shown.
 func (s *filter) place(path string) (p fsguard.Place, ok bool) {
-	p, err := s.guard.Resolve("", s.below(path))
+	p, err := s.batch().Resolve("", s.below(path))
 	return p, err == nil && p.Area != fsguard.State && (p.Area != fsguard.Sensitive || s.start.Area == fsguard.Sensitive)
 }

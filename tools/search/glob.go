@@ -299,7 +299,7 @@ func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
 
 // foreign returns why a file below the start is foreign, or "".
 func (r *globRun) foreign(path string) string {
-	return r.filter.guard.Foreign(r.filter.below(path), r.filter.start.Area)
+	return r.filter.batch().Foreign(r.filter.below(path), r.filter.start.Area)
 }
 
 // note says what was cut, unreadable or withheld.

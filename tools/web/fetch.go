@@ -49,7 +49,11 @@ type FetchDeps struct {
 	Client    *netguard.Client
 	Artifacts Artifacts // nil: pictures are not shown
 	Helper    []string  // the command that runs document.Helper; empty: pages become bare text, and PDF files are not shown
+	Fresh     bool      // never answer from the cache
 }
+
+// Page returns the text of the page, and the address of a redirect that was not followed.
+func (p FetchOutput) Page() (text, moved string) { return p.Text, p.Moved }
 
 // NewFetch builds the tool web_fetch: a web page as Markdown, a PDF file as text, or a picture. Its
 // cache lives as long as the tool.
@@ -109,7 +113,7 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in FetchInput, _ too
 	links := f.links(t)
 	// A model often asks several questions about one page.
 	page, hit := f.cache.page(t.link, call.Now)
-	if hit {
+	if hit && !f.Fresh {
 		page.Cached = true
 		return in.show(page), nil
 	}

@@ -105,7 +105,7 @@ func clientFor(s *httptest.Server) *netguard.Client {
 	if cert := s.Certificate(); cert != nil {
 		pool.AddCert(cert)
 	}
-	return netguard.NewClient(netguard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Roots: pool, Timeout: 5 * time.Second})
+	return netguard.NewClient(netguard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Roots: pool, Timeout: time.Minute})
 }
 
 // closed is an address at which nobody listens.

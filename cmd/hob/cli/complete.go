@@ -46,21 +46,23 @@ func named[R any](l api.List[R], of func(R) rowName) func(context.Context, *clie
 // command line needs a line here.
 func namings(resource string) naming {
 	return map[string]naming{
-		api.Jobs.Name():      {rows: named(api.Jobs, func(r api.Job) rowName { return rowName{r.Name, r.Prompt} })},
-		api.Watches.Name():   {rows: named(api.Watches, func(r api.Watch) rowName { return rowName{r.Name, r.Prompt} })},
-		api.Webhooks.Name():  {rows: named(api.Webhooks, func(r api.Webhook) rowName { return rowName{r.Name, r.Prompt} })},
-		api.Tasks.Name():     {rows: named(api.Tasks, func(r api.Task) rowName { return rowName{ID(r.ID), r.Title} }), state: "open"},
-		api.Sessions.Name():  {rows: named(api.Sessions, func(r api.Session) rowName { return rowName{r.Key, r.Title} }), state: "live"},
-		api.Questions.Name(): {rows: named(api.Questions, func(r api.Question) rowName { return rowName{r.Code, r.Text} }), state: "open"},
-		api.Tools.Name():     {rows: named(api.Tools, func(r api.Tool) rowName { return rowName{r.Name, r.Description} }), whole: true},
-		api.Skills.Name():    {rows: named(api.Skills, func(r api.Skill) rowName { return rowName{r.Name, r.Description} }), whole: true},
-		api.Channels.Name():  {rows: named(api.Channels, func(r api.Channel) rowName { return rowName{r.Name, r.Kind} })},
-		api.Pairings.Name():  {rows: named(api.Pairings, func(r api.Pairing) rowName { return rowName{ID(r.ID), r.Channel} })},
-		api.Grants.Name():    {rows: named(api.Grants, func(r api.Grant) rowName { return rowName{ID(r.ID), r.Pattern} })},
-		api.Marks.Name():     {rows: named(api.Marks, func(r api.Mark) rowName { return rowName{r.Path, r.Why} }), state: client.NamesOnly},
-		api.Turns.Name():     {rows: named(api.Turns, func(r api.Turn) rowName { return rowName{ID(r.ID), r.Text} }), last: true},
-		api.Outbox.Name():    {rows: named(api.Outbox, func(r api.OutboxRow) rowName { return rowName{ID(r.ID), r.Body} }), last: true},
-		api.Inbox.Name():     {rows: named(api.Inbox, func(r api.InboxRow) rowName { return rowName{ID(r.Seq), r.Text} }), last: true},
+		api.Jobs.Name():         {rows: named(api.Jobs, func(r api.Job) rowName { return rowName{r.Name, r.Prompt} })},
+		api.Watches.Name():      {rows: named(api.Watches, func(r api.Watch) rowName { return rowName{r.Name, r.Prompt} })},
+		api.Webhooks.Name():     {rows: named(api.Webhooks, func(r api.Webhook) rowName { return rowName{r.Name, r.Prompt} })},
+		api.Tasks.Name():        {rows: named(api.Tasks, func(r api.Task) rowName { return rowName{ID(r.ID), r.Title} }), state: "open"},
+		api.Sessions.Name():     {rows: named(api.Sessions, func(r api.Session) rowName { return rowName{r.Key, r.Title} }), state: "live"},
+		api.Questions.Name():    {rows: named(api.Questions, func(r api.Question) rowName { return rowName{r.Code, r.Text} }), state: "open"},
+		api.Tools.Name():        {rows: named(api.Tools, func(r api.Tool) rowName { return rowName{r.Name, r.Description} }), whole: true},
+		api.ContextItems.Name(): {rows: named(api.ContextItems, func(r api.ContextItem) rowName { return rowName{r.Name(), console.Plural(r.Bytes, "byte")} })},
+		api.MCPServers.Name():   {rows: named(api.MCPServers, func(r api.MCPServer) rowName { return rowName{r.Name, r.Reach} }), whole: true},
+		api.Skills.Name():       {rows: named(api.Skills, func(r api.Skill) rowName { return rowName{r.Name, r.Description} }), whole: true},
+		api.Channels.Name():     {rows: named(api.Channels, func(r api.Channel) rowName { return rowName{r.Name, r.Kind} })},
+		api.Pairings.Name():     {rows: named(api.Pairings, func(r api.Pairing) rowName { return rowName{ID(r.ID), r.Channel} })},
+		api.Grants.Name():       {rows: named(api.Grants, func(r api.Grant) rowName { return rowName{ID(r.ID), r.Pattern} })},
+		api.Marks.Name():        {rows: named(api.Marks, func(r api.Mark) rowName { return rowName{r.Path, r.Why} }), state: client.NamesOnly},
+		api.Turns.Name():        {rows: named(api.Turns, func(r api.Turn) rowName { return rowName{ID(r.ID), r.Text} }), last: true},
+		api.Outbox.Name():       {rows: named(api.Outbox, func(r api.OutboxRow) rowName { return rowName{ID(r.ID), r.Body} }), last: true},
+		api.Inbox.Name():        {rows: named(api.Inbox, func(r api.InboxRow) rowName { return rowName{ID(r.Seq), r.Text} }), last: true},
 	}[resource]
 }
 

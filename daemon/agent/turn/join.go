@@ -16,9 +16,9 @@ type Queued struct {
 
 // Joins reports whether a queued row enters a running turn before its next model request. Only a chat message of the same
 // session and trust joins; every other row opens a turn of its own. Nothing joins the turn of a trigger, because its answer goes
-// to the address that the trigger names, nor a turn with a trigger's limits.
+// to the address that the trigger names, nor a turn with a trigger's limits. A program at the endpoint gets an answer to each of its requests.
 func Joins(t Turn, q Queued, now time.Time) bool {
-	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && t.Fire == 0 && !t.Limited() && !q.In.NotBefore.After(now)
+	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && q.In.Source != event.Endpoint && t.Fire == 0 && !t.Limited() && !q.In.NotBefore.After(now)
 }
 
 // Item makes the transcript item of an inbox row that enters a turn. owners are the owner's addresses.
@@ -57,4 +57,5 @@ type Opening struct {
 	Prefixed   bool       // the session has a stored prefix: System and Tools
 	System     string
 	Tools      []llm.Tool
+	Shown      []Section // of the system text, as the session was shown them last; nil: unknown
 }

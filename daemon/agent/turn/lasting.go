@@ -2,9 +2,11 @@ package turn
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/event"
+	"hob/daemon/llm"
 )
 
 // Lasting holds the rows of a session that no summary may lose. They are rendered from the rows, not by a model.
@@ -14,6 +16,7 @@ type Lasting struct {
 	Plan                                  bool   // the session is in plan mode
 	Todos, Tasks, Jobs, Questions, Grants []Row
 	Waiting                               []int64 // turns of the session that wait: no cut may come after their first item
+	Forgotten                             []int64 // items that tell what the owner wanted forgotten: no summary is made of them
 }
 
 // Row is one row in a few words.
@@ -22,6 +25,14 @@ type Row struct {
 	Text    string
 	State   string // "" for none
 	Foreign bool   // Text was written by others, or after their text was read
+}
+
+// Remembered returns the items of which a summary may be made.
+func (l Lasting) Remembered(items []llm.Item) []llm.Item {
+	if len(l.Forgotten) == 0 {
+		return items
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(it llm.Item) bool { return slices.Contains(l.Forgotten, it.Seq) })
 }
 
 // Lengths of what a Lasting shows, in characters.

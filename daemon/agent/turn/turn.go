@@ -55,8 +55,9 @@ type Turn struct {
 	RunLimits
 }
 
-// RunLimits holds the extra rights and the limits of the trigger that a turn serves. A sub-agent has its parent's limits.
+// RunLimits holds the extra rights and the limits of the trigger that a turn serves, and of the session that it is in. A sub-agent has its parent's limits.
 type RunLimits struct {
+	Guest      bool     `json:"-"`                    // somebody other than the owner asks, or the session is not the owner's own: what only he may know stays out of it
 	Rights     []string `json:"rights,omitempty"`     // rights that the owner gave to the trigger
 	Only       []string `json:"tools,omitempty"`      // the only tools that the run may call; empty means all
 	MaxTokens  int64    `json:"max_tokens,omitempty"` // the tokens that a run may use; 0 means no limit
@@ -172,6 +173,7 @@ type Question struct {
 	Turn       int64         `json:"turn,omitempty"`
 	CallID     string        `json:"call_id,omitempty"` // the call that asks
 	Text       string        `json:"text"`
+	Link       string        `json:"-"` // becomes the last line of Text; it is never defanged, so nothing but hob may have made it
 	Options    []string      `json:"options,omitempty"`
 	ActionHash string        `json:"action_hash,omitempty"`
 	Pattern    string        `json:"pattern,omitempty"` // what "always" would grant, "" when it is not offered

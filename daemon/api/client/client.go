@@ -257,3 +257,9 @@ func Explain(err error) (text, hint, kind string) {
 	}
 	return err.Error(), "", ""
 }
+
+// Socket returns an HTTP client for the daemon's socket and the address that its requests have. False: there is no socket, and the address is that of the
+// port.
+func (c *Client) Socket() (to *http.Client, base string, ok bool) {
+	return c.http, c.base, c.token == ""
+}

@@ -14,7 +14,7 @@ const maxAttached = (20<<20+2)/3*4 + maxBody
 
 // bodyLimit is the longest body that a request may have, in bytes. Only messages have attachments.
 func bodyLimit(r *http.Request) int64 {
-	if r.Method == http.MethodPost && (r.URL.Path == "/v1/messages" || r.URL.Path == "/v1/send") {
+	if r.Method == http.MethodPost && (r.URL.Path == "/v1/messages" || r.URL.Path == "/v1/send" || r.URL.Path == "/v1/chat/completions") {
 		return maxAttached
 	}
 	return maxBody

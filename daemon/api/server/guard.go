@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -22,11 +23,11 @@ const (
 
 // Guard protects the API on a loopback port. A request passes if its Host is this port on this machine (against
 // DNS rebinding), its Origin is absent or the same, and its Authorization header has the token. GET /healthz
-// needs no token. A token is never read from a URL. Requests to webhooks pass without it: they come from
+// needs no token. A token is never read from a URL. Routes of clients pass without the API's token, because a client has one of its own. Requests to webhooks pass without it: they come from
 // anywhere, reach only webhooks, and are checked there. Requests on the Unix socket do not pass through here:
 // the permissions of the socket's file already say who may connect.
 func Guard(next http.Handler, token string, port int) http.Handler {
-	g := &guard{next: next, token: sha256.Sum256([]byte(token)), limit: limiter{left: wrongAtOnce}}
+	g := &guard{next: next, token: sha256.Sum256([]byte(token)), limit: limiter{left: wrongAtOnce}, clients: limiter{left: wrongAtOnce}}
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		g.hosts = append(g.hosts, host+":"+strconv.Itoa(port))
 	}
@@ -35,10 +36,11 @@ func Guard(next http.Handler, token string, port int) http.Handler {
 
 // guard is the handler that Guard makes. It keeps only a hash of the token.
 type guard struct {
-	next  http.Handler
-	token [sha256.Size]byte
-	hosts []string
-	limit limiter
+	next    http.Handler
+	token   [sha256.Size]byte
+	hosts   []string
+	limit   limiter
+	clients limiter // for the tokens of programs: a program that guesses must not lock the owner out
 }
 
 // ServeHTTP passes a request on, or answers with the reason why not.
@@ -47,6 +49,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
+	if toClient(r) {
+		r = r.WithContext(context.WithValue(r.Context(), onPort{}, &g.clients))
+	}
 	if p, ok := g.refusal(r); ok {
 		if p.Status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="hob"`)
@@ -54,7 +59,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if p.Status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wrongPause.Seconds())))
 		}
-		sendProblem(w, p)
+		refuse(w, r, p)
 		return
 	}
 	g.next.ServeHTTP(w, r)
@@ -71,6 +76,9 @@ func (g *guard) refusal(r *http.Request) (p api.Problem, ok bool) {
 	}
 	if r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		return api.Problem{}, false
+	}
+	if toClient(r) {
+		return api.Problem{}, false // they have tokens of their own, which are checked where they are served
 	}
 	return g.checkToken(r)
 }

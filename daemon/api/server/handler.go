@@ -6,11 +6,14 @@ package server
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/mcpserver"
 	"hob/tools"
 )
 
@@ -56,7 +59,29 @@ type Health interface {
 	LogFile() string
 }
 
-// Deps holds the dependencies of the API. Every field must be set; only Plain and Hide may be nil.
+// Clients are the programs that have tokens of their own.
+type Clients interface {
+	// Find returns the client with a token; ID 0: none has it.
+	Find(ctx context.Context, token string) (api.Endpoint, error)
+	// Serves reports why a client is not served now.
+	Serves(ctx context.Context, client api.Endpoint) error
+}
+
+// Chats are the requests of clients that speak OpenAI's protocol.
+type Chats interface {
+	// Begin stores a request, or finds the same one of a short time ago.
+	Begin(ctx context.Context, o api.ChatOpening) (api.ChatRequest, error)
+	// Accept commits the input of a request with its files. The same input again stores nothing.
+	Accept(ctx context.Context, in event.In, files []api.Attachment) error
+	// Progress returns how far a request has come.
+	Progress(ctx context.Context, ext string) (api.ChatProgress, error)
+	// Told notes what a client got in place of an answer.
+	Told(ctx context.Context, ext, notice string) error
+	// Abort ends a request whose client went away.
+	Abort(ctx context.Context, ext string) error
+}
+
+// Deps holds the dependencies of the API. Every field must be set; only Plain, Hide and Hidden may be nil.
 type Deps struct {
 	Messages Messages
 	Routes   []Route // for all routes of package api that this package does not serve itself
@@ -65,8 +90,12 @@ type Deps struct {
 	Feed     Feed
 	Health   Health
 	Webhooks Webhooks
-	Plain    func(error) error   // turns errors of other packages into faults
-	Hide     func(string) string // replaces the values of secrets in answers
+	Clients  Clients
+	Chats    Chats
+	MCP      *mcpserver.Server
+	Plain    func(error) error              // turns errors of other packages into faults
+	Hide     func(string) string            // replaces the values of secrets in answers
+	Hidden   func(io.Writer) io.WriteCloser // does so in a text that comes in pieces; it holds back what could begin a value until the next piece, or until it is closed
 	Log      *slog.Logger
 }
 
@@ -75,23 +104,42 @@ type handler struct{ Deps }
 
 // New makes the API's handler. It trusts its caller, because a socket's file mode or Guard protects it. A
 // request passes, from outside to inside: recovering (panics), then either a webhook, or whole (reads the
-// body), problems (router and query), and the route's handler.
+// body; of a program with a token of its own only once that is good and a place is free), problems (router and query), and the route's handler.
 func New(d Deps) http.Handler {
-	h := &handler{Deps: d}
+	h, clients := &handler{Deps: d}, newClientHandler(d)
 	// known has the routes by pattern, so that problems can check the query before the handler runs.
 	mux, known := http.NewServeMux(), map[string]Route{}
-	for _, r := range append(routes(), d.Routes...) {
+	for _, r := range slices.Concat(routes(), clients.routes(), d.Routes) {
 		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { r.serve(h, w, req) }) // panics if two routes have the same pattern
 		known[r.pattern] = r
 	}
 	served := whole(problems(mux, known))
-	return h.recovering(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	admitted := clients.admitted(served)
+	return closing{h.recovering(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if toWebhook(r) {
 			h.hook(w, r)
 			return
 		}
+		if toClient(r) {
+			admitted.ServeHTTP(w, r)
+			return
+		}
 		served.ServeHTTP(w, r)
-	}))
+	})), d.MCP}
+}
+
+// closing is a handler with sessions that end when the server has stopped.
+type closing struct {
+	http.Handler
+	mcp *mcpserver.Server
+}
+
+// Close ends the sessions.
+func (c closing) Close() error {
+	if c.mcp == nil {
+		return nil
+	}
+	return c.mcp.Close()
 }
 
 // routes are the routes that need more of the request or of the answer than a Route's handler has: streams, attachments, tools.

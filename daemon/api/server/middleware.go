@@ -54,12 +54,12 @@ func arrived(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool)
 			p.Hint = ""
 		}
 		p.Kind = event.TooLarge
-		sendProblem(w, p)
+		refuse(w, r, p)
 		return nil, false
 	case err != nil:
 		p := api.NewProblem(http.StatusRequestTimeout, "the request's body did not arrive whole", "")
 		p.Kind = event.Invalid
-		sendProblem(w, p)
+		refuse(w, r, p)
 		return nil, false
 	}
 	return body, true
@@ -120,12 +120,12 @@ func problems(mux *http.ServeMux, known map[string]Route) http.Handler {
 			w.Header().Set("Allow", allow)
 			p := api.NewProblem(probe.status, fmt.Sprintf("%s does not take %s", r.URL.Path, r.Method), "it takes "+allow)
 			p.Kind = event.Invalid
-			sendProblem(w, p)
+			refuse(w, r, p)
 			return
 		}
 		p := api.NewProblem(http.StatusNotFound, fmt.Sprintf("there is nothing at %s", r.URL.Path), "")
 		p.Kind = event.Missing
-		sendProblem(w, p)
+		refuse(w, r, p)
 	})
 }
 

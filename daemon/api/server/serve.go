@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -46,6 +47,9 @@ func (s *Server) Serve(ctx context.Context, h http.Handler, log *slog.Logger) er
 	// Streams end first, then stop waits for the other requests.
 	close(drain)
 	err := stop(base, g, endpoints, cut)
+	if c, ok := h.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
 	return errors.Join(failed, err, s.forget())
 }
 

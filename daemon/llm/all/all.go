@@ -4,6 +4,7 @@ package all
 
 import (
 	"hob/daemon/llm"
+	"hob/daemon/llm/anthropic"
 	"hob/daemon/llm/openai"
 )
 
@@ -12,6 +13,7 @@ func All() []llm.Backend {
 	return []llm.Backend{
 		openai.LMStudio(),
 		openai.Ollama(),
+		anthropic.Anthropic(),
 		openai.OpenRouter(),
 		openai.OpenAI(),
 		openai.Codex(),

@@ -1,20 +1,40 @@
 package builtin
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// help returns the page about the available commands, and how to connect a model.
-func (m *model) help(tools map[string]bool) string {
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// help returns the page about the available commands, and for the owner how to connect a model.
+func (s *state) help() string {
 	head := "I am the built-in interpreter. I understand plain commands, need no network and cost nothing."
-	if m.owner != "" {
-		head = "Hello " + m.owner + ". " + head
+	if s.m.owner != "" && s.owner() {
+		head = "Hello " + s.m.owner + ". " + head
 	}
-	return head + "\n\n" + abilities(tools) + "\n\n" + m.connect()
+	return head + "\n\n" + s.abilities()
 }
 
 // lost answers a text that is not a command.
-func (m *model) lost(tools map[string]bool) string {
-	return "I am the built-in interpreter, and I did not understand that. I can do plain commands:\n\n" +
-		abilities(tools) + "\n\n" + m.connect()
+func (s *state) lost() string {
+	return "I am the built-in interpreter, and I did not understand that. I can do plain commands:\n\n" + s.abilities()
+}
+
+// abilities lists the commands whose tools are available. The rest is for the owner: it names his files and servers.
+func (s *state) abilities() string {
+	if !s.owner() {
+		return abilities(s.tools)
+	}
+	return abilities(s.tools) + "\n\n" + s.m.connect()
+}
+
+// owner reports whether the owner reads the answer: nobody else, and no program, wrote one of the turn's inputs.
+func (s *state) owner() bool {
+	return !slices.ContainsFunc(s.messages, func(m llm.Message) bool {
+		return m.Envelope != nil && (m.Envelope.Trust != event.Owner || m.Envelope.Source == event.Endpoint)
+	})
 }
 
 // abilities lists the commands whose tools are available.

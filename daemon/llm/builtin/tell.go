@@ -26,7 +26,7 @@ func (s *state) outcomes() string {
 		parts = append(parts, "One thing is still waiting. I will tell you when it is done.")
 	}
 	if len(parts) == 0 {
-		return s.m.help(s.tools)
+		return s.help()
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -83,11 +83,11 @@ func (s *state) direct(msg llm.Message) string {
 	case strings.TrimSpace(text) == "" && slices.ContainsFunc(msg.Parts, attached):
 		return "Thank you, I have kept that. As the built-in interpreter I cannot look into it."
 	case p.help:
-		return s.m.help(s.tools)
+		return s.help()
 	case p.say != "":
 		return p.say
 	case p.tool == "":
-		return s.m.lost(s.tools)
+		return s.lost()
 	case !s.reachable(p):
 		return "I understand that, but I cannot do it here: the tool " + p.tool + " is not available; hob tool list --all says why."
 	default:

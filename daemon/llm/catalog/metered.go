@@ -33,7 +33,7 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 		out = min(out, r.MaxOutput)
 	}
 	// The real size is unknown before the answer, so the reservation assumes the longest input and the longest answer.
-	correct, err := m.reserve(ctx, amount(info.Price.Of(llm.Usage{Input: mostInput, Output: out})))
+	correct, err := m.reserve(ctx, amount(llm.Usage{Input: mostInput, Output: out, Cost: info.Price.Most(mostInput, out), Priced: info.Price.Known()}))
 	if errors.Is(err, turn.ErrBudget) {
 		return llm.Answer{}, &llm.Error{Fault: llm.OverBudget}
 	}

@@ -222,7 +222,12 @@ func (r Registry) backend(name string) (llm.Backend, bool) { return find(r.Backe
 
 // find returns the backend with a name.
 func find(backends []llm.Backend, name string) (llm.Backend, bool) {
-	i := slices.IndexFunc(backends, func(b llm.Backend) bool { return b.Name == name })
+	return first(backends, func(b llm.Backend) bool { return b.Name == name })
+}
+
+// first returns the first backend of a kind.
+func first(backends []llm.Backend, is func(llm.Backend) bool) (llm.Backend, bool) {
+	i := slices.IndexFunc(backends, is)
 	if i < 0 {
 		return llm.Backend{}, false
 	}
@@ -244,8 +249,11 @@ func Backends(backends []llm.Backend) []string { return append([]string{Builtin}
 // Missing returns what a section still needs before its model can be created, and an example; both are "" when nothing is missing. It makes
 // no request and assumes that keys and accounts exist.
 func Missing(backends []llm.Backend, m config.Model) (missing, hint string) {
-	// A section without a backend is judged as "compatible", so that the example names every key that could be needed.
-	b, known := find(backends, cmp.Or(m.Backend, "compatible"))
+	b, known := find(backends, m.Backend)
+	if m.Backend == "" {
+		// The section is judged by a backend that needs an address, so that the example names every key that could be needed.
+		b, known = first(backends, func(b llm.Backend) bool { return b.BaseURL == "" })
+	}
 	switch {
 	case m.Backend == "" && m.Model == "" && m.BaseURL == "" || m.Backend == Builtin:
 		return "", ""
@@ -283,7 +291,7 @@ func (r Registry) off(section string) string {
 
 // price converts the config's price per million tokens to millionths.
 func price(p config.Price) llm.Price {
-	return llm.Price{Input: micros(p.Input), Cached: micros(p.Cached), Output: micros(p.Output)}
+	return llm.Price{Input: micros(p.Input), Cached: micros(p.Cached), Written: micros(p.Written), Output: micros(p.Output)}
 }
 
 // micros converts an amount to millionths, rounded to the nearest.

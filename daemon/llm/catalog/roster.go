@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/openai"
 	"hob/daemon/sys"
 )
 
@@ -96,19 +96,31 @@ func (r Registry) baseURL(m config.Model) string {
 	return cmp.Or(m.BaseURL, b.BaseURL)
 }
 
+// answerTime is how long a server may take for its list. It is less than the 5 s of a check of hob doctor, so that doctor can name the server.
+const answerTime = 4 * time.Second
+
 // Servers asks all servers for their models, at the same time: the servers of the config and of names, and those found on this machine.
+// A server that takes longer than 4 s gets an error in its row.
 func (r Registry) Servers(ctx context.Context, names []string) ([]Server, error) {
+	limited, stop := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("the server took longer than %s", answerTime))
+	defer stop()
 	rows := r.configured(names)
 	// The search of this machine and the lists run together. Each goroutine writes only its own row.
-	found := make(chan []openai.Found, 1)
+	found := make(chan []llm.Found, 1)
 	g := sys.NewGroup(r.Log, nil)
 	g.Once("look for model servers", func() error {
-		found <- openai.Discover(ctx, openai.Probe{Env: os.Getenv, Log: r.Log})
+		var all []llm.Found
+		for _, b := range r.Backends {
+			if b.Discover != nil {
+				all = append(all, b.Discover(ctx, os.Getenv, r.Log)...)
+			}
+		}
+		found <- all
 		return nil
 	})
 	for i := range rows {
 		g.Once("list models", func() error {
-			r.list(ctx, &rows[i])
+			r.list(limited, &rows[i])
 			return nil
 		})
 	}

@@ -174,6 +174,8 @@ func (t *trial) book(a llm.Answer) {
 	sum := &t.report.Usage
 	sum.Input += a.Usage.Input
 	sum.Cached += a.Usage.Cached
+	sum.Written += a.Usage.Written
+	sum.Written1h += a.Usage.Written1h
 	sum.Output += a.Usage.Output
 	sum.Reasoning += a.Usage.Reasoning
 	sum.Cost += a.Usage.Cost

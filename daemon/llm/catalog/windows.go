@@ -60,21 +60,28 @@ func (r Registry) askFor(ctx context.Context, names []string, which func(config.
 }
 
 // loadable reports whether the window of a section's model depends on how its server has loaded it.
-func loadable(m config.Model) bool { return m.Backend == "lmstudio" || m.Backend == "ollama" }
+func (r Registry) loadable(m config.Model) bool {
+	b, _ := r.backend(m.Backend)
+	return b.Loads
+}
 
 // Run asks the servers of the models in use how large a request may be: at the start, when other models come into use, and those
 // that load models every quarter of an hour. It never fails, because every model has a usual window.
 func (m *Models) Run(ctx context.Context) error {
-	tick := time.NewTicker(askWindows)
-	defer tick.Stop()
-	for {
+	for due := m.Clock.Mono() + askWindows; ; {
+		timer := m.Clock.Timer(due - m.Clock.Mono())
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return nil
 		case <-m.renewed: // also when the process starts
 			m.Registry.askFor(ctx, m.Lineup().Names, func(config.Model) bool { return true })
-		case <-tick.C:
-			m.Registry.askFor(ctx, m.Lineup().Names, loadable)
+		case <-timer.C:
+			if m.Clock.Mono() >= due { // a jump of the wall clock ends a timer early
+				m.Registry.askFor(ctx, m.Lineup().Names, m.Registry.loadable)
+				due = m.Clock.Mono() + askWindows
+			}
 		}
+		timer.Stop()
 	}
 }

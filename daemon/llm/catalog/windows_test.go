@@ -2,10 +2,14 @@ package catalog_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hob/config"
@@ -29,6 +33,7 @@ func TestTheServerTellsTheWindow(t *testing.T) {
 		configured    int
 		want          int
 	}{
+		{"Anthropic", "anthropic", map[string]string{"/v1/models": `{"data":[{"id":"m","max_input_tokens":123456}],"has_more":false}`}, 0, 123_456},
 		{"vLLM", "compatible", map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","max_model_len":8192}]}`}, 0, 8192},
 		{"llama.cpp", "compatible", map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","meta":{"n_ctx":4096,"n_ctx_train":131072}}]}`}, 0, 4096},
 		{"llama.cpp, old", "compatible", map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","meta":{"n_ctx_train":131072}}]}`}, 0, 32768},
@@ -77,6 +82,75 @@ func TestTheServerTellsTheWindow(t *testing.T) {
 			models.AskWindows(t.Context())
 			if got := models.First().Context; got != c.want {
 				t.Errorf("the window is %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// stuckServer is a server that accepts requests and never answers.
+type stuckServer struct{}
+
+func (stuckServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// A server that does not answer gets an error in its row before hob doctor gives up, and delays no other row.
+func TestServersEndsBeforeDoctorDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		rows, err := catalog.Registry{
+			Backends: all.All(), Log: slog.New(slog.DiscardHandler),
+			Config: func() *config.Snapshot {
+				return &config.Snapshot{Model: config.Model{Backend: "compatible", Model: "m", BaseURL: "http://stuck/v1"}}
+			},
+			Web: func(context.Context, string, string) (*http.Client, error) {
+				return &http.Client{Transport: stuckServer{}}, nil
+			},
+		}.Servers(t.Context(), nil)
+		if took := time.Since(began); err != nil || len(rows) == 0 || !strings.Contains(rows[0].Error, "took longer than 4s") || took >= 5*time.Second {
+			t.Errorf("after %s: %+v, %v", took, rows, err)
+		}
+	})
+}
+
+// countingServer counts the requests for the list of models.
+type countingServer struct{ asked atomic.Int64 }
+
+func (s *countingServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/models") {
+		s.asked.Add(1)
+	}
+	return nil, errors.New("not there")
+}
+
+// A server that loads models is asked at the start and each quarter of an hour, and another one at the start only. What ends the timers early
+// makes nobody ask.
+func TestServersThatLoadModelsAreAskedAgain(t *testing.T) {
+	for backend, want := range map[string]int64{"ollama": 5, "compatible": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &countingServer{}
+			clock := sys.RealClock() // nobody watches it, so its timers last 30 s
+			models := catalog.NewModels(catalog.ModelsConfig{Choice: noChoice{}, Clock: clock, Registry: catalog.Registry{
+				Backends: all.All(), Log: slog.New(slog.DiscardHandler), Now: time.Now, Told: &catalog.Windows{},
+				Config: func() *config.Snapshot {
+					return &config.Snapshot{Model: config.Model{Backend: backend, Model: "m", BaseURL: "http://models/v1"}}
+				},
+				Web: func(context.Context, string, string) (*http.Client, error) {
+					return &http.Client{Transport: server}, nil
+				},
+				Interpreter: func(string) llm.Model { return nil },
+			}})
+			if err := models.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- models.Run(ctx) }()
+			time.Sleep(time.Hour + time.Minute)
+			stop()
+			if err := <-ended; err != nil || server.asked.Load() != want {
+				t.Errorf("%s was asked %d times in an hour, want %d; %v", backend, server.asked.Load(), want, err)
 			}
 		})
 	}

@@ -3,7 +3,7 @@
 // It uses OAuth 2.0 with PKCE (RFC 6749, RFC 7636) like the codex command line (https://github.com/openai/codex, codex-rs/login).
 //
 // A sign-in starts with Begin, which returns an address for the browser. The browser returns with a code, either to a server on this
-// machine (redirect.go) or by Finish with a pasted address (login.go). The code becomes tokens (server.go), which are stored in a vault and
+// machine (package oauth) or by Finish with a pasted address (login.go). The code becomes tokens (server.go), which are stored in a vault and
 // renewed when needed (token_store.go, credentials.go).
 //
 // The package never talks to a model, opens no browser, and shows a token only to its caller.

@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/oauth"
 	"hob/daemon/sys"
 
 	"golang.org/x/oauth2"
 )
-
-// maxPasted limits the size of a pasted address, in bytes.
-const maxPasted = 16 << 10
 
 // Login is a running sign-in.
 type Login struct {
@@ -87,13 +84,33 @@ func (d *logins) begin(ctx context.Context) (Login, error) {
 	}
 	l := Login{Address: d.server.address(at.state, at.verifier), Until: at.until, attempt: at}
 	var err error
-	if at.listeners, err = listen(ctx, d.cfg.Port); err != nil {
+	if at.listeners, err = oauth.Listen(ctx, d.cfg.Port); err != nil {
 		l.Note = fmt.Sprintf("port %d cannot be used on this machine (%v): paste the address that the browser ends up at", d.cfg.Port, err)
 	}
 	l.Loopback = err == nil
 	d.login = at
 	d.serve(ctx, at)
 	return l, nil
+}
+
+// serve answers at the redirect address until the attempt ends or expires. d.mu must be held.
+func (d *logins) serve(ctx context.Context, at *attempt) {
+	oauth.Redirect{
+		Path: redirectPath, Log: "codex", Patience: 2 * d.cfg.Patience, // a request may exchange the code and then store the tokens
+		Finish: func(ctx context.Context, values url.Values) error { return d.finish(ctx, at, values) },
+	}.Serve(ctx, d.group, at.listeners, at.over)
+	d.group.Once("end the codex sign-in", func() error {
+		alarm := time.NewTimer(d.cfg.LoginTime)
+		defer alarm.Stop()
+		select {
+		case <-at.over:
+		case <-alarm.C:
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.end(at, errExpired(d.cfg.LoginTime))
+		}
+		return nil
+	})
 }
 
 // wait waits until the sign-in has ended, and returns its error.
@@ -110,7 +127,7 @@ func (d *logins) wait(ctx context.Context, l Login) error {
 
 // paste finishes the current sign-in with the address that the browser ended at.
 func (d *logins) paste(ctx context.Context, pasted string) error {
-	values, err := parse(pasted)
+	values, err := oauth.Parse(pasted)
 	if err != nil {
 		return err
 	}
@@ -122,32 +139,6 @@ func (d *logins) paste(ctx context.Context, pasted string) error {
 	}
 	return d.finish(ctx, at, values)
 }
-
-// parse extracts the parameters from a pasted address.
-func parse(pasted string) (url.Values, error) {
-	if len(pasted) > maxPasted {
-		return nil, event.NewFault(event.Invalid, copyHint, "an address has at most %d KB", maxPasted>>10)
-	}
-	text := strings.Join(strings.Fields(pasted), "") // terminals break long lines
-	text = strings.Trim(text, "\"'`<>“”‘’«»")
-	if _, query, ok := strings.Cut(text, "?"); ok {
-		text = query
-	}
-	text, _, _ = strings.Cut(text, "#")
-	values, err := url.ParseQuery(strings.ReplaceAll(text, "&amp;", "&"))
-	switch {
-	case err != nil:
-		return nil, event.NewFault(event.Invalid, copyHint, "this is no address")
-	case values.Has("code_challenge"):
-		return nil, event.NewFault(event.Invalid, copyHint, "this is the address to begin with, not the one that the browser ended up at")
-	case !values.Has("code") && !values.Has("error"):
-		return nil, event.NewFault(event.Invalid, copyHint, "there is no code in this address")
-	}
-	return values, nil
-}
-
-// copyHint tells the user which address to paste. On another machine the last page does not load, but its address has the code.
-const copyHint = "copy the whole address from the browser once it shows http://localhost… (a page that does not load is fine)"
 
 // finish completes an attempt with the parameters of the redirect (RFC 6749, section 4.1.2).
 func (d *logins) finish(ctx context.Context, at *attempt, values url.Values) error {
@@ -193,7 +184,7 @@ func (d *logins) claim(at *attempt, values url.Values) (code string, err error) 
 		d.end(at, declined(values))
 		return "", at.err
 	case len(values["code"]) != 1 || values.Get("code") == "":
-		return "", event.NewFault(event.Invalid, copyHint, "there is not one code in this address")
+		return "", event.NewFault(event.Invalid, oauth.CopyHint, "there is not one code in this address")
 	}
 	// The code is valid once: while it is sent, no other request may use it.
 	at.busy = true
@@ -246,7 +237,7 @@ func (d *logins) end(at *attempt, err error) {
 
 // declined returns the error for a redirect that carries an error (RFC 6749, section 4.1.2.1).
 func declined(values url.Values) error {
-	code, words := clean(values.Get("error")), clean(values.Get("error_description"))
+	code, words := oauth.Clean(values.Get("error")), oauth.Clean(values.Get("error_description"))
 	if code == "access_denied" && words == "" {
 		words = "access was denied"
 	}

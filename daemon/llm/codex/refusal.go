@@ -1,25 +1,21 @@
 package codex
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/oauth"
 
 	"golang.org/x/oauth2"
 )
 
-const (
-	maxWords = 200            // stored length of a server's message, in characters
-	maxWait  = 24 * time.Hour // longest Retry-After that is believed
-)
+const maxWait = 24 * time.Hour // longest Retry-After that is believed
 
 // reply is a failed request to the server.
 type reply struct {
@@ -46,8 +42,8 @@ func (s *server) sort(err error) reply {
 // answered classifies an error response.
 func (s *server) answered(r *oauth2.RetrieveError) reply {
 	out := reply{status: r.Response.StatusCode, wait: s.wait(r.Response.Header)}
-	out.code, out.words = said(r.Body)
-	out.code, out.words = clean(s.cfg.Redact.Text(out.code)), clean(s.cfg.Redact.Text(out.words))
+	out.code, out.words = oauth.Said(r.Body)
+	out.code, out.words = oauth.Clean(s.cfg.Redact.Text(out.code)), oauth.Clean(s.cfg.Redact.Text(out.words))
 	switch code := out.status; {
 	case code == http.StatusTooManyRequests:
 		out.fault = llm.RateLimit
@@ -116,47 +112,6 @@ func (r reply) text() string {
 		return "HTTP " + strconv.Itoa(r.status)
 	}
 	return strings.Join(parts, ": ")
-}
-
-// said returns the code and the message of an error: {"error": code, "error_description": text} (RFC 6749, section 5.2), {"error": {"code",
-// "message"}}, or the inner object alone.
-func said(body []byte) (code, words string) {
-	type plain struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}
-	var frame struct {
-		plain
-		Error json.RawMessage `json:"error"`
-		Words string          `json:"error_description"`
-	}
-	if json.Unmarshal(body, &frame) != nil {
-		return "", ""
-	}
-	// The standard's form comes first: error is a text. In the next form error is an object, and in the last one it is missing.
-	var inner plain
-	if json.Unmarshal(frame.Error, &code) == nil && code != "" {
-		return code, frame.Words
-	}
-	if json.Unmarshal(frame.Error, &inner) == nil && inner != (plain{}) {
-		return inner.Code, inner.Message
-	}
-	return frame.Code, frame.Message
-}
-
-// clean makes a foreign text safe to show: valid UTF-8, short, on one line, without control characters.
-func clean(words string) string {
-	words = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(words, "\uFFFD"))
-	words = strings.Join(strings.Fields(words), " ")
-	if runes := []rune(words); len(runes) > maxWords {
-		words = string(runes[:maxWords])
-	}
-	return words
 }
 
 // wait parses Retry-After in seconds or as a date (RFC 9110, section 10.2.3). A date is compared with the server's own Date, if it sends

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/oauth"
 
 	"golang.org/x/oauth2"
 )
@@ -83,7 +84,7 @@ func (s *server) received(old tokens, got *oauth2.Token, sent time.Time) *tokens
 		if c.Auth.Account != "" {
 			t.Account = c.Auth.Account
 		}
-		if email := clean(cmp.Or(c.Email, c.Profile.Email)); email != "" {
+		if email := oauth.Clean(cmp.Or(c.Email, c.Profile.Email)); email != "" {
 			t.Email = email
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/codex"
+	"hob/daemon/oauth"
 	"hob/daemon/secret"
 )
 
@@ -91,7 +92,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		values, err := codex.Parse(s)
+		values, err := oauth.Parse(s)
 		if _, ok := event.AsFault(err); err != nil && !ok {
 			t.Errorf("%q: %v is no fault", s, err)
 		}

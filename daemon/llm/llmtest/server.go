@@ -16,7 +16,7 @@ import (
 	"hob/daemon/llm"
 )
 
-// Server is a model server on the loopback interface that streams Chat Completions and Responses. It adds up what it would bill. All
+// Server is a model server on the loopback interface that streams Chat Completions, Responses and Messages. It adds up what it would bill. All
 // methods are safe for concurrent use.
 type Server struct {
 	URL string // the base_url for clients
@@ -127,11 +127,12 @@ func newServer(turns []Turn) *Server {
 	return s
 }
 
-// handler serves both protocols and the list of models.
+// handler serves the protocols and the list of models.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.serve(parse, Turn.Wire))
 	mux.HandleFunc("POST /v1/responses", s.serve(parseResponses, Turn.ResponsesWire))
+	mux.HandleFunc("POST /v1/messages", s.serve(parseMessages, Turn.MessagesWire))
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model"}]}`) // the client may be gone
@@ -268,7 +269,7 @@ func (s *Server) refuse(w http.ResponseWriter, t Turn) {
 
 // bill adds the usage of a turn.
 func (s *Server) bill(t Turn, sent int) {
-	if t.Raw != "" {
+	if t.Raw != "" || t.RawMessages != "" {
 		return
 	}
 	u := completed(t.Answer, sent).Usage
@@ -276,6 +277,7 @@ func (s *Server) bill(t Turn, sent int) {
 	defer s.mu.Unlock()
 	s.billed.Input += u.Input
 	s.billed.Cached += u.Cached
+	s.billed.Written += u.Written
 	s.billed.Output += u.Output
 	s.billed.Reasoning += u.Reasoning
 	s.billed.Cost += u.Cost

@@ -31,12 +31,14 @@ type Turn struct {
 	Body   string
 	Raw    string // the bytes of the stream, instead of Answer; nothing is billed
 
+	RawMessages string // the same for the Messages protocol, where Raw is of another
+
 	Break    Break
 	At       int  // bytes sent before the break; 0 with Hang: not even the head
 	NoFinish bool // no finish reason, usage and end mark
 	NoUsage  bool
 	NoDone   bool // no "[DONE]"
-	Twice    bool // every text chunk is sent twice
+	Twice    bool // every text chunk is sent twice; in the Messages protocol every event but the pieces of calls
 	ZeroAt   bool // all calls have index 0, as ollama sends them
 
 	Hold <-chan struct{} // the head is sent when this closes

@@ -1,82 +1,17 @@
 package openai_test
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/sys/systest"
+	"hob/daemon/llm/llmtest"
 )
-
-// fixtures say what the model server answers (github.com/CopilotKit/aimock, docs "fixtures").
-const fixtures = `{"fixtures": [
-	{"match": {"userMessage": "weather", "hasToolResult": false}, "response": {"content": "I will look.", "toolCalls": [
-		{"name": "get_weather", "arguments": {"city": "Köln"}}, {"name": "get_weather", "arguments": {"city": "Ürümqi"}}]}},
-	{"match": {"userMessage": "weather", "toolResultContains": "rain"}, "response": {"content": "It rains in Köln."}},
-	{"match": {"userMessage": "picture"}, "response": {"content": "A picture."}},
-	{"match": {"userMessage": "look", "sequenceIndex": 0}, "response": {"error": {"message": "this model does not support image input", "type": "invalid_request_error"}, "status": 400}},
-	{"match": {"userMessage": "look", "sequenceIndex": 1}, "response": {"content": "I cannot see it."}},
-	{"match": {"userMessage": "ponder"}, "response": {"reasoning": "Let me think about this one.", "content": "Done."}},
-	{"match": {"userMessage": "cut"}, "response": {"content": "This sentence is longer than what comes of it."}, "latency": 20, "chunkSize": 5, "truncateAfterChunks": 4},
-	{"match": {"userMessage": "hello"}, "response": {"content": "Hello to you, über all, in several pieces."}}
-]}`
-
-// aimock starts a model server that nobody here wrote and returns its base_url. HOB_AIMOCK is the path of its program, llmock;
-// without it the test is skipped.
-func aimock(t *testing.T, flags ...string) string {
-	t.Helper()
-	program := os.Getenv("HOB_AIMOCK")
-	if _, err := os.Stat(program); err != nil {
-		systest.Missing(t, "HOB_AIMOCK is not the path of llmock (npm package @copilotkit/aimock)")
-	}
-	file := filepath.Join(t.TempDir(), "fixtures.json")
-	if err := os.WriteFile(file, []byte(fixtures), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, // #nosec G702 -- the program that the tests are told to use
-		append([]string{"--port", "0", "--fixtures", file, "--strict"}, flags...)...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	ended := make(chan struct{})
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		<-ended
-		_ = cmd.Wait() // it was killed, and says so
-	})
-	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
-	var said strings.Builder
-	for lines.Scan() {
-		said.WriteString(lines.Text() + "\n")
-		if _, url, ok := strings.Cut(lines.Text(), "listening on "); ok {
-			go func() {
-				defer close(ended)
-				_, _ = io.Copy(io.Discard, out) // so that it never waits for a reader
-			}()
-			return strings.TrimSpace(url) + "/v1"
-		}
-	}
-	close(ended)
-	t.Fatalf("llmock did not start: %v\n%s", lines.Err(), said.String())
-	return ""
-}
 
 // asking is a model at that server.
 func asking(t *testing.T, url string) llm.Model {
@@ -89,7 +24,7 @@ func asking(t *testing.T, url string) llm.Model {
 }
 
 func TestAimockAnswers(t *testing.T) {
-	m := asking(t, aimock(t))
+	m := asking(t, llmtest.Aimock(t))
 	for _, c := range []struct{ ask, text, reasoning string }{
 		{"hello", "Hello to you, über all, in several pieces.", ""},
 		{"ponder", "Done.", "Let me think about this one."},
@@ -114,7 +49,7 @@ func TestAimockAnswers(t *testing.T) {
 }
 
 func TestAimockCallsTools(t *testing.T) {
-	m := asking(t, aimock(t))
+	m := asking(t, llmtest.Aimock(t))
 	r := llm.Request{Tools: []llm.Tool{{Name: "get_weather", Parameters: json.RawMessage(`{"type":"object"}`)}}, Messages: []llm.Message{user("the weather?")}}
 	a, err := m.Answer(t.Context(), r, nil)
 	if err != nil {
@@ -137,7 +72,7 @@ func TestAimockCallsTools(t *testing.T) {
 }
 
 func TestAimockSeesImages(t *testing.T) {
-	url := aimock(t)
+	url := llmtest.Aimock(t)
 	m := asking(t, url)
 	with := func(text string) llm.Request {
 		return llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: append(event.Say(text), file("x", "a.png", "image/png"))}}}
@@ -164,7 +99,7 @@ func TestAimockSpeaksResponses(t *testing.T) {
 	at := func(url string) llm.Model {
 		return open(t, llm.Config{Provider: "codex", Model: "m", BaseURL: url, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}})
 	}
-	m := at(aimock(t))
+	m := at(llmtest.Aimock(t))
 	for ask, want := range map[string][2]string{"hello": {"Hello to you, über all, in several pieces.", ""}, "ponder": {"Done.", "Let me think about this one."}} {
 		var text strings.Builder
 		a, err := m.Answer(t.Context(), llm.Request{System: "be kind", Messages: []llm.Message{user(ask)}}, func(d llm.Delta) { text.WriteString(d.Text) })
@@ -184,9 +119,9 @@ func TestAimockSpeaksResponses(t *testing.T) {
 	if a, err = m.Answer(t.Context(), r, nil); err != nil || a.Text != "It rains in Köln." {
 		t.Errorf("got %+v, %v", a, err)
 	}
-	_, err = at(aimock(t, "--chaos-ratelimit", "1")).Answer(t.Context(), r, nil)
+	_, err = at(llmtest.Aimock(t, "--chaos-ratelimit", "1")).Answer(t.Context(), r, nil)
 	faultIn(t, err, llm.RateLimit)
-	_, err = at(aimock(t, "--chaos-disconnect", "1")).Answer(t.Context(), r, nil)
+	_, err = at(llmtest.Aimock(t, "--chaos-disconnect", "1")).Answer(t.Context(), r, nil)
 	faultIn(t, err, llm.Network)
 }
 
@@ -233,7 +168,7 @@ func TestAimockMisbehaves(t *testing.T) {
 		{"cut off in the stream", nil, "cut", llm.Broken, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := asking(t, aimock(t, c.flags...)).Answer(t.Context(), llm.Request{Messages: []llm.Message{user(c.ask)}}, nil)
+			_, err := asking(t, llmtest.Aimock(t, c.flags...)).Answer(t.Context(), llm.Request{Messages: []llm.Message{user(c.ask)}}, nil)
 			if e := faultIn(t, err, c.want); e.RetryAfter != c.wait || !llm.Retryable(&e) {
 				t.Errorf("got %+v", e)
 			}

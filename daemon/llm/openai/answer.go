@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // wireUsage is the token count of one request. The numbers are floats, because some servers write 12.0.
@@ -24,9 +25,6 @@ type wireUsage struct {
 		Upstream float64 `json:"upstream_inference_cost"` // paid to the upstream provider when the key is the user's own
 	} `json:"cost_details"`
 }
-
-// bytesPerToken is the ratio for estimates, where the server reports no count.
-const bytesPerToken = 4
 
 // finish turns a complete stream into the answer. sent is the size of the request in bytes.
 func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
@@ -67,49 +65,20 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
 	// The estimate has a price too, so a server without counts still uses up the budget of the day.
-	if a.usage == nil || !credible(a.usage.Prompt, a.usage.Completion, sent, m.cfg.MaxOutput) {
-		return m.cfg.Price.Of(estimate(out, sent))
+	if a.usage == nil || !wire.Credible(a.usage.Prompt, a.usage.Completion, sent, m.Config.MaxOutput) {
+		return m.Config.Price.Of(wire.Estimate(out, sent))
 	}
 	w := a.usage
-	u.Input, u.Output = tokens(w.Prompt), tokens(w.Completion)
+	u.Input, u.Output = wire.Tokens(w.Prompt), wire.Tokens(w.Completion)
 	// Cached tokens are part of the input, and reasoning is part of the output. A larger number is an error of the server.
-	u.Cached = min(tokens(max(w.PromptOf.Cached, w.CacheHit)), u.Input)
-	u.Reasoning = min(tokens(w.CompletionOf.Reasoning), u.Output)
+	u.Cached = min(wire.Tokens(max(w.PromptOf.Cached, w.CacheHit)), u.Input)
+	u.Reasoning = min(wire.Tokens(w.CompletionOf.Reasoning), u.Output)
 	// The cost that the server charges counts before the price of the config.
 	if micros, ok := charged(w); ok {
 		u.Cost, u.Priced = micros, true
 		return u
 	}
-	return m.cfg.Price.Of(u)
-}
-
-// margin is the number of tokens that a provider may add to a request or an answer by itself.
-const margin = 64 << 10
-
-// credible reports whether a server's count can be true. A count of zero counts as none; a token has at least one byte; and an answer ends
-// near its limit. An invented count would exhaust the day's budget, or never reach it.
-func credible(input, output float64, sent, limit int) bool {
-	return input+output > 0 && input <= float64(sent+margin) && output <= float64(4*limit+margin)
-}
-
-// estimate returns a usage of four bytes per token, for servers that report none.
-func estimate(out llm.Answer, sent int) llm.Usage {
-	said := len(out.Text) + len(out.Reasoning)
-	for _, c := range out.Calls {
-		said += len(c.Name) + len(c.Args)
-	}
-	return llm.Usage{
-		Input: (sent + bytesPerToken - 1) / bytesPerToken, Output: (said + bytesPerToken - 1) / bytesPerToken,
-		Reasoning: len(out.Reasoning) / bytesPerToken, Estimated: true,
-	}
-}
-
-// tokens converts a reported count; an impossible one is 0.
-func tokens(n float64) int {
-	if math.IsNaN(n) || n < 0 {
-		return 0
-	}
-	return int(min(n, math.MaxInt32))
+	return m.Config.Price.Of(u)
 }
 
 // charged returns the cost that the server reports, in millionths, rounded up.
@@ -141,7 +110,7 @@ type kept struct {
 
 // keep collects the provider data of an answer; nil when there is none.
 func (m chat) keep(a *assembly) json.RawMessage {
-	k := kept{Provider: m.cfg.Provider, Model: m.cfg.Model, Details: joinDetails(a.details)}
+	k := kept{Provider: m.Config.Provider, Model: m.Config.Model, Details: joinDetails(a.details)}
 	if a.named && len(a.calls) > 0 {
 		k.Content = a.thought.String() // DeepSeek and Kimi reject a call without the reasoning that led to it
 	}
@@ -167,12 +136,12 @@ func (m chat) keep(a *assembly) json.RawMessage {
 // replay decodes the data of keep, if this same model wrote it. Another model cannot read it.
 func (m chat) replay(raw json.RawMessage) kept {
 	var k kept
-	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.cfg.Provider || k.Model != m.cfg.Model {
+	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.Config.Provider || k.Model != m.Config.Model {
 		return kept{}
 	}
 	for i, e := range k.Extra {
 		// null in the list means that the call has no extra content.
-		if !present(e) {
+		if !wire.Present(e) {
 			k.Extra[i] = nil
 		}
 	}

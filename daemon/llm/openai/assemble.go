@@ -12,13 +12,14 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // assembly builds one answer from the chunks of a Chat Completions stream. ReadAll feeds it; delta receives each piece of text at once;
 // finish reads the result. It keeps one copy of the text and none of the chunks.
 type assembly struct {
 	delta   func(llm.Delta)
-	room    int // bytes that may still arrive
+	room    wire.Room
 	tags    tags
 	text    strings.Builder
 	thought strings.Builder
@@ -179,8 +180,8 @@ func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 		delta = func(llm.Delta) {}
 	}
 	// Bytes are counted, because the tokens of an answer are only known at its end.
-	a := &assembly{delta: delta, room: max(min(tokens, maxBody)*mostPerToken, leastRoom), byIndex: map[int]int{}}
-	switch m.cfg.Provider {
+	a := &assembly{delta: delta, room: wire.NewRoom(tokens), byIndex: map[int]int{}}
+	switch m.Config.Provider {
 	case openAI, openRouter:
 		a.tags.done = true // they send reasoning in separate fields, so tags in the text are text
 	}
@@ -191,7 +192,7 @@ func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 func (a *assembly) Complete() bool { return a.finish != "" }
 
 // ReadAll reads events until the end mark or the end of the stream. It returns io.EOF for both.
-func (a *assembly) ReadAll(in *events) error {
+func (a *assembly) ReadAll(in *wire.Events) error {
 	for {
 		name, data, err := in.Next()
 		if err != nil {
@@ -210,7 +211,7 @@ func (a *assembly) ReadAll(in *events) error {
 // unstreamed accepts a body that is one chat.completion object: some servers cannot stream at all, or not with tools. Otherwise it returns
 // err unchanged.
 func (a *assembly) unstreamed(err error) error {
-	body, ok := errors.AsType[*wholeBody](err)
+	body, ok := errors.AsType[*wire.WholeBody](err)
 	if !ok {
 		return err
 	}
@@ -226,7 +227,7 @@ func (a *assembly) unstreamed(err error) error {
 }
 
 // drain reads the stream to its end, so that the connection can be used again. It ignores the content.
-func drain(in *events) error {
+func drain(in *wire.Events) error {
 	for {
 		if _, _, err := in.Next(); err != nil {
 			return io.EOF
@@ -252,10 +253,10 @@ func (a *assembly) take(name string, data []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case present(c.Error):
-		return streamError(c.Error)
+	case wire.Present(c.Error):
+		return wire.StreamError(c.Error)
 	case name == "error":
-		return streamError(data)
+		return wire.StreamError(data)
 	default:
 		return a.absorb(&c, c.Object == "chat.completion")
 	}
@@ -286,7 +287,7 @@ func (a *assembly) choice(c *choice, whole bool) error {
 	}
 	// Count before storing: an endless answer must not fill the memory.
 	thought, said := a.thoughtIn(p), string(p.Content.said)
-	if err := a.spend(len(thought) + len(said) + len(p.Refusal)); err != nil {
+	if err := a.room.Spend(len(thought) + len(said) + len(p.Refusal)); err != nil {
 		return err
 	}
 	// Tags in the text are a second source of reasoning, next to the fields.
@@ -298,7 +299,7 @@ func (a *assembly) choice(c *choice, whole bool) error {
 			return err
 		}
 	}
-	if present(p.Details) {
+	if wire.Present(p.Details) {
 		a.details = append(a.details, p.Details)
 	}
 	if c.Finish != "" {
@@ -312,7 +313,7 @@ func (a *assembly) thoughtIn(p *piece) string {
 	a.named = a.named || p.ReasoningContent != ""
 	t := cmp.Or(p.ReasoningContent, p.Reasoning, p.Thinking)
 	a.spelled = a.spelled || t != ""
-	if !a.spelled && present(p.Details) {
+	if !a.spelled && wire.Present(p.Details) {
 		_ = t.UnmarshalJSON(p.Details) // it accepts every value, so it returns no error
 	}
 	return string(t + p.Content.thought)
@@ -327,19 +328,10 @@ func (a *assembly) say(text, thought string) {
 	}
 }
 
-// spend counts received bytes. An answer far over its limit is cut off, because a server that ignores the limit may never stop.
-func (a *assembly) spend(n int) error {
-	a.room -= n
-	if a.room < 0 {
-		return &llm.Error{Fault: llm.Endless, Text: "the answer is far longer than its limit"}
-	}
-	return nil
-}
-
 // call adds a piece to the call that it belongs to; a whole call is always a new one. Servers disagree about the index: some omit it, some
 // send 0 for every call. Then a new id starts the next call, and without an id a new name does.
 func (a *assembly) call(p *callPiece, whole bool) error {
-	if err := a.spend(len(p.Function.Arguments)); err != nil {
+	if err := a.room.Spend(len(p.Function.Arguments)); err != nil {
 		return err
 	}
 	at := -1
@@ -362,7 +354,7 @@ func (a *assembly) call(p *callPiece, whole bool) error {
 		c.name = p.Function.Name // servers send the name whole; some repeat it with every piece
 	}
 	c.args.WriteString(string(p.Function.Arguments))
-	if present(p.Extra) {
+	if wire.Present(p.Extra) {
 		c.extra = p.Extra
 	}
 	return nil
@@ -417,9 +409,6 @@ func (c *callPieces) closed() bool {
 	return c.depth == 0 && !c.quoted && strings.HasSuffix(args, "}")
 }
 
-// errNoName reports a call that names no tool.
-var errNoName = errors.New("a call without a tool's name")
-
 // made returns the calls in the order in which they began. Malformed arguments are passed on as they are: the agent rejects them with a
 // message that the model understands. Ids are made unique. A call that equals an earlier one, including its id, is a repeated chunk and
 // dropped.
@@ -428,7 +417,7 @@ func (a *assembly) made() ([]llm.Call, error) {
 	used := map[string]int{}
 	for i, c := range a.calls {
 		if c.name == "" {
-			return nil, &llm.Error{Fault: llm.Malformed, Err: errNoName}
+			return nil, &llm.Error{Fault: llm.Malformed, Err: wire.ErrNoName}
 		}
 		// Fill in what some servers leave out: the arguments and the id.
 		args := c.args.String()
@@ -444,18 +433,7 @@ func (a *assembly) made() ([]llm.Call, error) {
 		if id == "" {
 			id = fmt.Sprintf("call_%d", i+1)
 		}
-		out = append(out, llm.Call{ID: unique(id, used), Name: c.name, Args: json.RawMessage(args)})
+		out = append(out, llm.Call{ID: wire.Unique(id, used), Name: c.name, Args: json.RawMessage(args)})
 	}
 	return out, nil
-}
-
-// unique appends a number to an id that is in use. used counts the uses.
-func unique(id string, used map[string]int) string {
-	free := id
-	for used[free] > 0 {
-		used[id]++
-		free = fmt.Sprintf("%s_%d", id, used[id])
-	}
-	used[free]++
-	return free
 }

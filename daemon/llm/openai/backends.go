@@ -1,6 +1,11 @@
 package openai
 
-import "hob/daemon/llm"
+import (
+	"context"
+	"log/slog"
+
+	"hob/daemon/llm"
+)
 
 // The names of the backends that this package serves, as the key backend of [model] has them. What differs between them beyond the address is
 // decided by name where it matters, such as thinking.go (the field for reasoning) and list.go (how a server lists its models).
@@ -18,11 +23,18 @@ func backend(name string) llm.Backend {
 	return llm.Backend{Name: name, BaseURL: defaultURL(name), New: New, List: List}
 }
 
+// loading is the entry of servers that load their models themselves.
+func loading(name string) llm.Backend {
+	b := backend(name)
+	b.Loads = true
+	return b
+}
+
 // LMStudio is LM Studio on this machine (https://lmstudio.ai).
-func LMStudio() llm.Backend { return backend(lmStudio) }
+func LMStudio() llm.Backend { return loading(lmStudio) }
 
 // Ollama is ollama on this machine (https://ollama.com).
-func Ollama() llm.Backend { return backend(ollama) }
+func Ollama() llm.Backend { return loading(ollama) }
 
 // OpenRouter is a service that resells the models of many providers (https://openrouter.ai).
 func OpenRouter() llm.Backend { return backend(openRouter) }
@@ -37,8 +49,14 @@ func Codex() llm.Backend {
 	return b
 }
 
-// Compatible is any other server that speaks Chat Completions. The config gives its address.
-func Compatible() llm.Backend { return backend(compatible) }
+// Compatible is any other server that speaks Chat Completions. The config gives its address. It finds the servers of all local backends.
+func Compatible() llm.Backend {
+	b := backend(compatible)
+	b.Discover = func(ctx context.Context, env func(string) string, log *slog.Logger) []llm.Found {
+		return Discover(ctx, Probe{Env: env, Log: log})
+	}
+	return b
+}
 
 // defaultURL returns the usual address of a backend's servers, for a config without base_url; "" when the config must give it.
 func defaultURL(backend string) string {

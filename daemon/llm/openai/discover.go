@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // patience is the time that a local server has to answer.
@@ -27,13 +28,6 @@ type Probe struct {
 	Env   func(string) string // environment lookup, for a further port in OLLAMA_HOST; nil: not used
 	Wait  time.Duration       // limit for each server; 0: 300 ms
 	Log   *slog.Logger        // receives programming errors; nil: discards them
-}
-
-// Found is a server on this machine with its models.
-type Found struct {
-	Backend string      `json:"backend"` // lmstudio, ollama or compatible
-	BaseURL string      `json:"base_url"`
-	Models  []llm.Entry `json:"models"`
 }
 
 // Ports returns the default ports of common local model servers.
@@ -53,7 +47,7 @@ func Ports() []int {
 
 // Discover asks all ports at the same time and returns the servers that list models, in the order of the ports; the one of OLLAMA_HOST
 // comes last. It connects to this machine only. A server that lists no models gets one request.
-func Discover(ctx context.Context, p Probe) []Found {
+func Discover(ctx context.Context, p Probe) []llm.Found {
 	places := p.places()
 	log := p.Log
 	if log == nil {
@@ -61,7 +55,7 @@ func Discover(ctx context.Context, p Probe) []Found {
 	}
 	client := loopbackClient()
 	defer client.CloseIdleConnections()
-	found := make([]*Found, len(places))
+	found := make([]*llm.Found, len(places))
 	// Each port has its own time limit, so the whole search takes little longer than the slowest answer.
 	err := each(log, "look for a model server", len(places), len(places), func(i int) {
 		inner, stop := context.WithTimeout(ctx, cmp.Or(p.Wait, patience))
@@ -72,7 +66,7 @@ func Discover(ctx context.Context, p Probe) []Found {
 		log.Error("looking for model servers", "err", err)
 	}
 	// Keep the order of the places.
-	var all []Found
+	var all []llm.Found
 	for _, f := range found {
 		if f != nil {
 			all = append(all, *f)
@@ -171,7 +165,7 @@ func loopbackClient() *http.Client {
 }
 
 // look asks one address for its models. It returns nil when no model server answers there.
-func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found {
+func look(ctx context.Context, client *http.Client, place netip.AddrPort) *llm.Found {
 	base := url.URL{Scheme: "http", Host: place.String(), Path: "/v1"}
 	a, err := newAsker(llm.Config{Provider: compatible, BaseURL: base.String(), HTTP: client})
 	if err != nil {
@@ -182,9 +176,9 @@ func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found
 	if !ok || !l.real() {
 		return nil
 	}
-	c, f := newCollection(), &Found{Backend: compatible, BaseURL: base.String()}
+	c, f := wire.NewCollection(), &llm.Found{Backend: compatible, BaseURL: base.String()}
 	for _, m := range rows[wireModel](l.Data) {
-		c.add(m.entry(compatible))
+		c.Add(m.entry(compatible))
 	}
 	// Ask for more in the server's own protocol. Many servers imitate ollama's, so its greeting is checked first.
 	switch {
@@ -194,7 +188,7 @@ func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found
 	case a.addLMStudio(ctx, c):
 		f.Backend = lmStudio
 	}
-	f.Models = c.entries()
+	f.Models = c.Entries()
 	return f
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/llm"
 	"hob/daemon/llm/openai"
 )
 
@@ -30,7 +31,7 @@ func port(t *testing.T, f *fake) int {
 }
 
 // discover looks at these fakes, with patience: the machine may be busy.
-func discover(t *testing.T, env string, fakes ...*fake) []openai.Found {
+func discover(t *testing.T, env string, fakes ...*fake) []llm.Found {
 	t.Helper()
 	ports := []int{}
 	for _, f := range fakes {
@@ -75,7 +76,7 @@ func TestDiscover(t *testing.T) {
 	found := discover(t, "", fakes...)
 	for i, s := range servers {
 		base := fmt.Sprintf("http://127.0.0.1:%d/v1", port(t, fakes[i]))
-		at := slices.IndexFunc(found, func(f openai.Found) bool { return f.BaseURL == base })
+		at := slices.IndexFunc(found, func(f llm.Found) bool { return f.BaseURL == base })
 		switch {
 		case s.backend == "" && at >= 0:
 			t.Errorf("%s counts: %+v", s.name, found[at])

@@ -1,55 +1,85 @@
 package openai
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
-	"time"
+	"net/http"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
-// Limits of one list.
-const (
-	maxEntries = 10_000
-	maxWait    = 10 * time.Second // for all requests of one list
-	maxName    = 200              // length of a name, in characters
-)
+// asker asks one server for its models.
+type asker struct{ *wire.Asker }
+
+// newAsker checks the address. It sends nothing.
+func newAsker(c llm.Config) (asker, error) {
+	ask, err := wire.NewAsker(c)
+	if err != nil {
+		return asker{}, err
+	}
+	a := asker{ask}
+	a.Sign, a.Hint = sign, a.hint
+	return a, nil
+}
+
+// sign adds the token, and the account that it belongs to.
+func sign(h http.Header, who llm.Credentials) {
+	if who.Token != "" {
+		h.Set("Authorization", "Bearer "+who.Token)
+	}
+	if who.Account != "" {
+		h.Set("ChatGPT-Account-ID", who.Account)
+	}
+}
+
+// hint returns this package's advice for a fault, "" for the usual one.
+func (a asker) hint(f llm.Fault) string {
+	switch account := a.Config.Provider == codex; {
+	case f == llm.Auth && account:
+		return "sign in to the account again"
+	case account && (f == llm.NotFound || f == llm.Malformed || f == llm.BadRequest):
+		return "this service documents no list of models; name one that its own client offers"
+	case f == llm.Network:
+		return startHint(a.Config.Provider)
+	default:
+		return ""
+	}
+}
+
+// startHint returns how to start a server of this machine that does not answer.
+func startHint(backend string) string {
+	switch backend {
+	case lmStudio:
+		return "start its server, in LM Studio or with: lms server start"
+	case ollama:
+		return "start the server: ollama serve"
+	case compatible:
+		return "start the server, or correct base_url"
+	default:
+		return ""
+	}
+}
 
 // List asks a server for the models that produce text, sorted by ID: at most 10,000 models, within 10 s, 16 MB per response. It also asks
 // for details in the server's own protocol; without them the list is shorter on facts but valid. Names are safe to show: characters that a
-// terminal would interpret are replaced.
-//
-// Errors are *event.Fault with a hint. They wrap the *llm.Error that a call of the model would return. When ctx ends, the result wraps its
-// cause.
-func List(ctx context.Context, s llm.Config) ([]llm.Entry, error) {
-	a, err := newAsker(s)
+// terminal would interpret are replaced. Errors are those of wire.Asker.
+func List(ctx context.Context, c llm.Config) ([]llm.Entry, error) {
+	a, err := newAsker(c)
 	if err != nil {
 		return nil, err
 	}
-	defer a.close()
-	// One limit covers the required list and all the details after it.
-	inner, stop := context.WithTimeoutCause(ctx, maxWait, errSlow)
-	defer stop()
-	found, err := a.models(inner)
-	if err != nil {
-		return nil, a.explain(ctx, inner, err)
-	}
-	more, err := a.more(inner, found)
-	// A caller that has left gets an error, even if the required list was complete.
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, a.explain(ctx, inner, err)
-	}
-	return more.entries(), nil
+	return a.List(ctx, func(ctx context.Context) (*wire.Collection, error) {
+		found, err := a.models(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return a.more(ctx, found)
+	})
 }
 
 // more adds details from the backend's own protocol. Details that the server does not give are left out; an error is a bug in this package.
-func (a *asker) more(ctx context.Context, c *collection) (*collection, error) {
-	switch a.server.Provider {
+func (a asker) more(ctx context.Context, c *wire.Collection) (*wire.Collection, error) {
+	switch a.Config.Provider {
 	case lmStudio:
 		a.addLMStudio(ctx, c)
 	case ollama:
@@ -59,52 +89,4 @@ func (a *asker) more(ctx context.Context, c *collection) (*collection, error) {
 		return c, a.addShown(ctx, c, names[:min(len(names), maxShown)])
 	}
 	return c, nil
-}
-
-// collection merges the facts of several responses about the same models.
-type collection struct {
-	byID   map[string]llm.Entry
-	hidden map[string]bool // models that produce no text, such as embeddings
-}
-
-// newCollection returns an empty collection.
-func newCollection() *collection {
-	return &collection{byID: map[string]llm.Entry{}, hidden: map[string]bool{}}
-}
-
-// add merges an entry into the existing one with the same ID. A field that e leaves empty keeps its value.
-func (c *collection) add(e llm.Entry) {
-	// The texts come from a server and are shown in a terminal.
-	e.ID, e.Name = llm.Printable(e.ID, maxName), llm.Printable(e.Name, maxName)
-	e.Parameters, e.Quantization = llm.Printable(e.Parameters, maxName), llm.Printable(e.Quantization, maxName)
-	if e.Name == e.ID {
-		e.Name = ""
-	}
-	old, ok := c.byID[e.ID]
-	// Above the limit, known models still get details; new ones are dropped.
-	if e.ID == "" || !ok && len(c.byID) == maxEntries {
-		return
-	}
-	c.byID[e.ID] = llm.Entry{
-		ID: e.ID, Name: cmp.Or(e.Name, old.Name),
-		Context: cmp.Or(e.Context, old.Context), LoadedContext: cmp.Or(e.LoadedContext, old.LoadedContext), Window: cmp.Or(e.Window, old.Window),
-		MaxOutput: cmp.Or(e.MaxOutput, old.MaxOutput), Price: cmp.Or(e.Price, old.Price), Free: e.Free || old.Free,
-		Tools: cmp.Or(e.Tools, old.Tools), Vision: cmp.Or(e.Vision, old.Vision), Loaded: cmp.Or(e.Loaded, old.Loaded),
-		Bytes: cmp.Or(e.Bytes, old.Bytes), Parameters: cmp.Or(e.Parameters, old.Parameters), Quantization: cmp.Or(e.Quantization, old.Quantization),
-	}
-}
-
-// hide removes a model from the result, whenever it is added.
-func (c *collection) hide(id string) { c.hidden[llm.Printable(id, maxName)] = true }
-
-// entries returns the visible models by ID.
-func (c *collection) entries() []llm.Entry {
-	all := make([]llm.Entry, 0, len(c.byID))
-	for id, e := range c.byID {
-		if !c.hidden[id] {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b llm.Entry) int { return strings.Compare(a.ID, b.ID) })
-	return all
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 	"hob/daemon/sys"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // addLMStudio adds LM Studio's own facts and reports whether the server is LM Studio. Version 0.4 and later answer in protocol version 1
 // (https://lmstudio.ai/docs/developer/rest/list), older ones in version 0 (https://lmstudio.ai/docs/developer/rest/endpoints).
-func (a *asker) addLMStudio(ctx context.Context, c *collection) bool {
+func (a asker) addLMStudio(ctx context.Context, c *wire.Collection) bool {
 	if l, ok := a.ownList(ctx, "/api/v1/models"); ok && l.Models != nil {
 		l.addStudio1(c)
 		return true
@@ -33,8 +34,8 @@ func (a *asker) addLMStudio(ctx context.Context, c *collection) bool {
 }
 
 // ownList requests a list that the server may not have.
-func (a *asker) ownList(ctx context.Context, path string) (wireList, bool) {
-	body, err := a.get(ctx, a.root(path))
+func (a asker) ownList(ctx context.Context, path string) (wireList, bool) {
+	body, err := a.Fetch(ctx, a.Root(path))
 	if err != nil {
 		return wireList{}, false
 	}
@@ -43,7 +44,7 @@ func (a *asker) ownList(ctx context.Context, path string) (wireList, bool) {
 }
 
 // addStudio1 adds a list of protocol version 1.
-func (l wireList) addStudio1(c *collection) {
+func (l wireList) addStudio1(c *wire.Collection) {
 	// max_context_length is what the model was trained for; the instances have the length that was set when they were loaded.
 	type wireStudio struct {
 		Type         string `json:"type"` // llm, embedding
@@ -67,7 +68,7 @@ func (l wireList) addStudio1(c *collection) {
 	}
 	for _, m := range rows[wireStudio](l.Models) {
 		if m.Type != "llm" && m.Type != "vlm" {
-			c.hide(m.Key)
+			c.Hide(m.Key)
 		}
 		loaded := len(m.Loaded) > 0
 		e := llm.Entry{
@@ -77,12 +78,12 @@ func (l wireList) addStudio1(c *collection) {
 		if loaded {
 			e.LoadedContext = count(m.Loaded[0].Config.Context)
 		}
-		c.add(e)
+		c.Add(e)
 	}
 }
 
 // addStudio0 adds a list of protocol version 0. It reports whether the list came from LM Studio, whose models have a state.
-func (l wireList) addStudio0(c *collection) bool {
+func (l wireList) addStudio0(c *wire.Collection) bool {
 	type wireStudio struct {
 		ID           string   `json:"id"`
 		Type         string   `json:"type"` // llm, vlm, embeddings
@@ -100,10 +101,10 @@ func (l wireList) addStudio0(c *collection) bool {
 		}
 		marked = true
 		if m.Type != "llm" && m.Type != "vlm" {
-			c.hide(m.ID)
+			c.Hide(m.ID)
 		}
 		loaded, sees := m.State == "loaded", m.Type == "vlm"
-		c.add(llm.Entry{
+		c.Add(llm.Entry{
 			ID: m.ID, Context: count(m.Context), LoadedContext: count(m.Loaded), Loaded: &loaded, Vision: &sees,
 			Quantization: m.Quantization, Tools: among(m.Can, "tool_use"),
 		})
@@ -124,41 +125,41 @@ type wireTag struct {
 }
 
 // addTags adds the models on ollama's disk, and returns their names, newest first.
-func (a *asker) addTags(ctx context.Context, c *collection) []string {
+func (a asker) addTags(ctx context.Context, c *wire.Collection) []string {
 	l, _ := a.ownList(ctx, "/api/tags")
 	var names []string
 	for _, m := range rows[wireTag](l.Models) {
-		c.add(llm.Entry{ID: m.Name, Bytes: size(m.Size), Parameters: m.Details.Parameters, Quantization: m.Details.Quantization})
+		c.Add(llm.Entry{ID: m.Name, Bytes: size(m.Size), Parameters: m.Details.Parameters, Quantization: m.Details.Quantization})
 		names = append(names, m.Name)
 	}
 	return names
 }
 
 // addRunning sets for every model whether it is loaded.
-func (a *asker) addRunning(ctx context.Context, c *collection) {
+func (a asker) addRunning(ctx context.Context, c *wire.Collection) {
 	l, ok := a.ownList(ctx, "/api/ps")
 	if !ok {
 		return
 	}
 	// All are unloaded at first; the list of running models then corrects that.
 	no, yes := false, true
-	for id := range c.byID {
-		c.add(llm.Entry{ID: id, Loaded: &no})
+	for _, id := range c.IDs() {
+		c.Add(llm.Entry{ID: id, Loaded: &no})
 	}
 	for _, m := range rows[wireTag](l.Models) {
-		c.add(llm.Entry{ID: m.Name, Loaded: &yes, LoadedContext: count(m.Context)})
+		c.Add(llm.Entry{ID: m.Name, Loaded: &yes, LoadedContext: count(m.Context)})
 	}
 }
 
 // addShown asks ollama about each model, a few at the same time. An error is a bug in this package.
-func (a *asker) addShown(ctx context.Context, c *collection, names []string) error {
+func (a asker) addShown(ctx context.Context, c *wire.Collection, names []string) error {
 	shown := make([]wireShown, len(names))
 	err := each(slog.New(slog.DiscardHandler), "show a model", len(names), atOnce, func(i int) { shown[i] = a.show(ctx, names[i]) })
 	for i, s := range shown {
-		c.add(llm.Entry{ID: names[i], Context: s.context(), Tools: among(s.Can, "tools"), Vision: among(s.Can, "vision")})
+		c.Add(llm.Entry{ID: names[i], Context: s.context(), Tools: among(s.Can, "tools"), Vision: among(s.Can, "vision")})
 		// An old release reports no capabilities, and then the model stays visible.
 		if s.Can != nil && !slices.Contains(s.Can, "completion") {
-			c.hide(names[i])
+			c.Hide(names[i])
 		}
 	}
 	return err
@@ -172,8 +173,8 @@ type wireShown struct {
 }
 
 // show asks ollama about one model. The result is empty when the model is unknown.
-func (a *asker) show(ctx context.Context, name string) wireShown {
-	body, err := a.post(ctx, a.root("/api/show"), map[string]string{"model": name})
+func (a asker) show(ctx context.Context, name string) wireShown {
+	body, err := a.Post(ctx, a.Root("/api/show"), map[string]string{"model": name})
 	if err != nil {
 		return wireShown{}
 	}
@@ -187,7 +188,7 @@ func (a *asker) show(ctx context.Context, name string) wireShown {
 // context returns the largest request that the model was trained for, in tokens.
 func (s wireShown) context() int {
 	var n float64
-	architecture := textOr(s.Info["general.architecture"])
+	architecture := wire.TextOr(s.Info["general.architecture"])
 	if json.Unmarshal(s.Info[architecture+".context_length"], &n) != nil {
 		return 0
 	}
@@ -195,8 +196,8 @@ func (s wireShown) context() int {
 }
 
 // isOllama reports whether the server answers with ollama's greeting. Many other servers imitate the rest of its protocol.
-func (a *asker) isOllama(ctx context.Context) bool {
-	body, err := a.get(ctx, a.root("/"))
+func (a asker) isOllama(ctx context.Context) bool {
+	body, err := a.Fetch(ctx, a.Root("/"))
 	return err == nil && strings.HasPrefix(string(body), "Ollama is running")
 }
 

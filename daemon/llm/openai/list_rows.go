@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // codexClient is the client version that requests report. The server hides models that need a newer client.
@@ -17,12 +18,12 @@ const codexClient = "1.0.0"
 
 // models requests the standard list (https://platform.openai.com/docs/api-reference/models/list). Codex has a list of its own, documented
 // only by the source of OpenAI's client (openai/codex, codex-rs/codex-api/src/endpoint/models.rs).
-func (a *asker) models(ctx context.Context) (*collection, error) {
-	u := a.base.JoinPath("models")
-	if a.server.Provider == codex {
+func (a asker) models(ctx context.Context) (*wire.Collection, error) {
+	u := a.Below("models")
+	if a.Config.Provider == codex {
 		u.RawQuery = "client_version=" + codexClient
 	}
-	body, err := a.get(ctx, u)
+	body, err := a.Fetch(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -31,18 +32,18 @@ func (a *asker) models(ctx context.Context) (*collection, error) {
 		return nil, err
 	}
 	// codex has a list of its own form; the others must answer with the list of the protocol, though some omit its type.
-	c := newCollection()
+	c := wire.NewCollection()
 	switch {
-	case a.server.Provider == codex && l.Models != nil:
+	case a.Config.Provider == codex && l.Models != nil:
 		l.addCodex(c)
 		return c, nil
-	case a.server.Provider == codex || l.Data == nil && l.Object != "list":
-		return nil, a.noList(body)
+	case a.Config.Provider == codex || l.Data == nil && l.Object != "list":
+		return nil, a.NoList(body)
 	}
 	for _, m := range rows[wireModel](l.Data) {
-		c.add(m.entry(a.server.Provider))
+		c.Add(m.entry(a.Config.Provider))
 		if !m.talks() {
-			c.hide(m.ID)
+			c.Hide(m.ID)
 		}
 	}
 	return c, nil
@@ -56,7 +57,7 @@ type wireList struct {
 }
 
 // parse decodes a list. Anything else is malformed, even with the status 200.
-func (a *asker) parse(body []byte) (wireList, error) {
+func (a asker) parse(body []byte) (wireList, error) {
 	var l wireList
 	var err error
 	if bytes.HasPrefix(body, []byte("[")) {
@@ -65,15 +66,9 @@ func (a *asker) parse(body []byte) (wireList, error) {
 		err = json.Unmarshal(body, &l)
 	}
 	if err != nil || l.Data == nil && l.Models == nil && l.Object != "list" { // ollama writes null for an empty list
-		return wireList{}, a.noList(body)
+		return wireList{}, a.NoList(body)
 	}
 	return l, nil
-}
-
-// noList returns the error for a body that is not a list, with the server's message if it holds one.
-func (a *asker) noList(body []byte) error {
-	words, _ := said(body)
-	return &llm.Error{Fault: llm.Malformed, Text: a.clean("not a list of models: " + words)}
 }
 
 // rows decodes the rows of a list. A field of an unexpected type stays empty; a row that is not an object is dropped.
@@ -198,7 +193,7 @@ func perMillion(dollars string) (int64, bool) {
 
 // addCodex adds Codex's list. It has another shape, and some of its models are not meant to be chosen (openai/codex,
 // codex-rs/protocol/src/openai_models.rs).
-func (l wireList) addCodex(c *collection) {
+func (l wireList) addCodex(c *wire.Collection) {
 	type wireCodex struct {
 		Slug       string   `json:"slug"`
 		Name       string   `json:"display_name"`
@@ -207,9 +202,9 @@ func (l wireList) addCodex(c *collection) {
 		Input      []string `json:"input_modalities"`
 	}
 	for _, m := range rows[wireCodex](l.Models) {
-		c.add(llm.Entry{ID: m.Slug, Name: m.Name, Context: count(m.Context), Window: count(m.Context), Vision: among(m.Input, "image")})
+		c.Add(llm.Entry{ID: m.Slug, Name: m.Name, Context: count(m.Context), Window: count(m.Context), Vision: among(m.Input, "image")})
 		if m.Visibility != "list" {
-			c.hide(m.Slug)
+			c.Hide(m.Slug)
 		}
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
-// hob writes the request from its own structs instead of the library's. Provider caches are keyed by the bytes, so a release of the library
-// must not change them, and a tool's schema must keep the order of its fields. Messages come last: a longer transcript then changes no byte
+// hob writes the request from its own structs. Provider caches are keyed by the bytes, so a release of a library must not change them, and a
+// tool's schema must keep the order of its fields. Messages come last: a longer transcript then changes no byte
 // of the earlier part.
 
 // wireRequest is the body of POST /chat/completions (https://platform.openai.com/docs/api-reference/chat/create). The server gets either
@@ -93,30 +93,30 @@ func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) 
 	if err != nil {
 		return llm.Answer{}, err
 	}
-	a := m.newAssembly(delta, m.most(r))
-	err = m.exchange(ctx, "chat/completions", body, a)
+	a := m.newAssembly(delta, m.Limit(r.MaxOutput))
+	err = m.Exchange(ctx, wire.Post{Path: "chat/completions", Body: body}, a)
 	// If the refusal is about the images, the next attempt describes them in words.
 	if err != nil && shows {
-		err = m.asNoImages(err)
+		err = m.AsNoImages(err)
 	}
 	if err != nil {
-		return llm.Answer{}, m.cleaned(err)
+		return llm.Answer{}, m.Cleaned(err)
 	}
 	answer, err := m.finish(a, len(body))
-	return answer, m.cleaned(err)
+	return answer, m.Cleaned(err)
 }
 
 // encode writes the body of a request, and reports whether it shows images or files. An equal request gives equal bytes, if its files can
 // still be opened.
 func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows bool, err error) {
-	w := wireRequest{Model: m.cfg.Model, Stream: true, StreamOptions: wireStream{IncludeUsage: true}}
-	m.limit(&w, m.most(r))
+	w := wireRequest{Model: m.Config.Model, Stream: true, StreamOptions: wireStream{IncludeUsage: true}}
+	m.limit(&w, m.Limit(r.MaxOutput))
 	m.think(&w)
 	for _, t := range r.Tools {
 		w.Tools = append(w.Tools, wireTool{Type: "function", Function: t})
 	}
 	// The first message is the system text, hence one more than the transcript has.
-	t := transcript{m: m, out: make([]wireMessage, 0, len(r.Messages)+1), left: maxFiles}
+	t := transcript{m: m, out: make([]wireMessage, 0, len(r.Messages)+1), left: wire.MaxFiles}
 	if err := t.write(ctx, r); err != nil {
 		return nil, false, err
 	}
@@ -128,24 +128,16 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 	if err := e.Encode(w); err != nil {
 		return nil, false, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
 	}
-	if b.Len() > maxBody {
-		return nil, false, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, maxBody>>20)}
+	if b.Len() > wire.MaxBody {
+		return nil, false, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), t.shows, nil
-}
-
-// most returns the limit of the answer in tokens.
-func (m chat) most(r llm.Request) int {
-	if r.MaxOutput > 0 {
-		return min(m.cfg.MaxOutput, r.MaxOutput)
-	}
-	return m.cfg.MaxOutput
 }
 
 // limit sets the output limit in the field that the server knows. OpenAI's newer models reject max_tokens; other servers do not know
 // max_completion_tokens.
 func (m chat) limit(w *wireRequest, n int) {
-	if m.cfg.Provider == openAI {
+	if m.Config.Provider == openAI {
 		w.MaxCompletionTokens = n
 		return
 	}
@@ -158,9 +150,9 @@ type transcript struct {
 	out   []wireMessage
 	shows bool // it contains an image or a file
 
-	open int        // calls of the last answer that still have no result
-	late []wirePart // images and files from the results of that answer
-	left fileBudget // budget for the rest; every request sends all files again
+	open int             // calls of the last answer that still have no result
+	late []wirePart      // images and files from the results of that answer
+	left wire.FileBudget // budget for the rest; every request sends all files again
 }
 
 // write converts the system text and the messages.
@@ -184,26 +176,26 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 	// Any other message ends the results of the last answer, even if some are missing.
 	t.settle()
 	if msg.Role == llm.Assistant {
-		t.out = append(t.out, t.m.spoken(msg, content(msg)))
+		t.out = append(t.out, t.m.spoken(msg, wire.TextOf(msg)))
 		t.open = len(msg.Calls)
 		return nil
 	}
-	w := writer{}
+	w := wire.Writer{}
 	for _, p := range msg.QuotedParts() {
-		shows, err := w.add(ctx, t.m.server, p, &t.left)
+		shows, err := w.Add(ctx, t.m.Server, p, &t.left)
 		if err != nil {
 			return err
 		}
 		t.shows = t.shows || shows
 	}
-	t.out = append(t.out, wireMessage{Role: "user", Content: contentOf(w.content(msg.Envelope))})
+	t.out = append(t.out, wireMessage{Role: "user", Content: contentOf(w.Content(msg.Envelope))})
 	return nil
 }
 
 // contentOf returns a plain text if there is nothing else, and otherwise a list of parts.
-func contentOf(pieces []fragment) any {
+func contentOf(pieces []wire.Fragment) any {
 	if len(pieces) == 1 {
-		return pieces[0].text
+		return pieces[0].Text
 	}
 	var parts []wirePart
 	for _, p := range pieces {
@@ -213,33 +205,33 @@ func contentOf(pieces []fragment) any {
 }
 
 // partOf converts a text, an image or a file.
-func partOf(p fragment) wirePart {
+func partOf(p wire.Fragment) wirePart {
 	switch {
-	case p.media == nil:
-		return wirePart{Type: "text", Text: p.text}
-	case p.media.Image:
-		return wirePart{Type: "image_url", ImageURL: &wireURL{URL: p.media.URL()}}
+	case p.Media == nil:
+		return wirePart{Type: "text", Text: p.Text}
+	case p.Media.Image:
+		return wirePart{Type: "image_url", ImageURL: &wireURL{URL: p.Media.URL()}}
 	default:
-		return wirePart{Type: "file", File: &wireFile{Filename: p.media.Name, FileData: p.media.URL()}}
+		return wirePart{Type: "file", File: &wireFile{Filename: p.Media.Name, FileData: p.Media.URL()}}
 	}
 }
 
 // result adds a tool's result. The protocol allows only text in tool messages, and no other message between the results of one answer.
 // Images and files therefore follow in a user message after the last result.
 func (t *transcript) result(ctx context.Context, msg llm.Message) error {
-	w := writer{}
+	w := wire.Writer{}
 	for _, p := range msg.Parts {
-		text, shown, err := t.m.show(ctx, p, &t.left)
+		text, shown, err := t.m.Show(ctx, p, &t.left)
 		if err != nil {
 			return err
 		}
-		w.say(text)
+		w.Say(text)
 		// The text in front of a file names the call again, because the file no longer follows its result.
 		if shown != nil {
-			t.late = append(t.late, wirePart{Type: "text", Text: "[from the result of " + msg.CallID + "] " + fileLine(p)}, partOf(fragment{media: shown}))
+			t.late = append(t.late, wirePart{Type: "text", Text: "[from the result of " + msg.CallID + "] " + wire.FileLine(p)}, partOf(wire.Fragment{Media: shown}))
 		}
 	}
-	t.out = append(t.out, wireMessage{Role: "tool", Content: contentOf(w.content(msg.Envelope)), ToolCallID: msg.CallID})
+	t.out = append(t.out, wireMessage{Role: "tool", Content: contentOf(w.Content(msg.Envelope)), ToolCallID: msg.CallID})
 	t.open--
 	if t.open == 0 {
 		t.settle()
@@ -273,23 +265,4 @@ func (m chat) spoken(msg llm.Message, text string) wireMessage {
 		w.ToolCalls = append(w.ToolCalls, call)
 	}
 	return w
-}
-
-// content joins the parts of a message after its envelope's head. Each file becomes one line that names it.
-func content(msg llm.Message) string {
-	text := ""
-	for _, p := range msg.Parts {
-		piece := p.Text
-		if p.Kind != event.Text {
-			piece = fileLine(p)
-		}
-		if text != "" {
-			text += "\n"
-		}
-		text += piece
-	}
-	if msg.Envelope != nil {
-		return msg.Envelope.Draw() + " " + text
-	}
-	return text
 }

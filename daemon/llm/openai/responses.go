@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,14 +12,13 @@ import (
 	"time"
 
 	"hob/daemon/llm"
-
-	"github.com/openai/openai-go/v3/option"
+	"hob/daemon/llm/wire"
 )
 
 // responses implements llm.Model over the Responses protocol (https://platform.openai.com/docs/api-reference/responses): with account
 // credentials at ChatGPT's Codex backend, with a key at the public API and compatible servers.
 type responses struct {
-	*server
+	*wire.Server
 	forget atomic.Bool // the server has rejected encrypted reasoning of its own; later requests replay none
 }
 
@@ -33,11 +31,11 @@ func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.De
 		return llm.Answer{}, err
 	}
 	answer, token, err := m.once(ctx, r, sent, replays, delta)
-	if llm.FaultOf(err) == llm.Auth && token != "" && m.cfg.Rejected != nil {
-		m.cfg.Rejected(token) // the token was revoked early; a renewed one may work, and a rejected request costs nothing
+	if llm.FaultOf(err) == llm.Auth && token != "" && m.Config.Rejected != nil {
+		m.Config.Rejected(token) // the token was revoked early; a renewed one may work, and a rejected request costs nothing
 		answer, _, err = m.once(ctx, r, sent, replays, delta)
 	}
-	return answer, m.cleaned(err)
+	return answer, m.Cleaned(err)
 }
 
 // once sends a request with the current credentials. It also returns the token that was sent.
@@ -47,12 +45,12 @@ func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, repla
 		return llm.Answer{}, "", err
 	}
 	// Each attempt has its own verdict and its own output: nothing of a refused attempt remains.
-	v := &verdict{secret: who.Token, now: m.cfg.Now}
-	o := newOutput(delta, m.limit(r.MaxOutput), v)
-	if err := m.exchange(ctx, "responses", sent.body, o, m.headers(who, sent.key, v)...); err != nil {
+	v := &verdict{secret: who.Token, now: m.Config.Now}
+	o := newOutput(delta, m.Limit(r.MaxOutput), v)
+	if err := m.Exchange(ctx, wire.Post{Path: "responses", Body: sent.body, Header: m.headers(who, sent.key), Refused: v.read}, o); err != nil {
 		err = m.sort(err, v, replays)
 		if sent.shows {
-			err = m.asNoImages(err)
+			err = m.AsNoImages(err)
 		}
 		return llm.Answer{}, who.Token, err
 	}
@@ -62,39 +60,29 @@ func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, repla
 
 // credentials asks for the account's token.
 func (m *responses) credentials(ctx context.Context) (llm.Credentials, error) {
-	if m.cfg.Auth == nil {
-		return llm.Credentials{}, nil // the library's client sends the key
+	if m.Config.Auth == nil {
+		return llm.Credentials{}, nil // the key is a header of every request
 	}
-	return m.cfg.Auth(ctx)
-}
-
-// limit returns the limit of the answer in tokens.
-func (m *responses) limit(asked int) int {
-	if asked > 0 {
-		return min(m.cfg.MaxOutput, asked)
-	}
-	return m.cfg.MaxOutput
+	return m.Config.Auth(ctx)
 }
 
 // headers returns what the Codex backend requires besides the token: the account, the name of the client, and an id of the session. The
 // backend uses the session id, and not prompt_cache_key alone, to route to the machine that has cached the prompt (openai/codex,
 // codex-rs/codex-api/src/requests/headers.rs and codex-rs/core/src/client.rs).
-func (m *responses) headers(who llm.Credentials, key string, v *verdict) []option.RequestOption {
-	options := []option.RequestOption{option.WithMiddleware(v.read)}
-	// With a key, the library's own Authorization header is enough.
-	if m.cfg.Auth == nil {
-		return options
+func (m *responses) headers(who llm.Credentials, key string) http.Header {
+	h := http.Header{}
+	// With a key, the usual Authorization header is enough.
+	if m.Config.Auth == nil {
+		return h
 	}
-	options = append(options,
-		option.WithHeader("Authorization", "Bearer "+who.Token),
-		option.WithHeader("OpenAI-Beta", "responses=experimental"),
-		option.WithHeader("originator", "hob"),
-		option.WithHeader("session-id", key),
-	)
+	h.Set("Authorization", "Bearer "+who.Token)
+	h.Set("OpenAI-Beta", "responses=experimental")
+	h.Set("originator", "hob")
+	h.Set("session-id", key)
 	if who.Account != "" {
-		options = append(options, option.WithHeader("chatgpt-account-id", who.Account))
+		h.Set("chatgpt-account-id", who.Account)
 	}
-	return options
+	return h
 }
 
 // staleReasoning is the code of a server that cannot decrypt its own reasoning any more, after a change of the account or of its keys.
@@ -110,7 +98,7 @@ func (m *responses) sort(err error, v *verdict, replayed bool) error {
 	status := statusOf(v.code)
 	// The code in the body is more exact than the status, except after 401, which only new credentials correct.
 	if status != 0 && e.Status != 0 && e.Status != http.StatusUnauthorized {
-		e.Fault = faultOf(status, v.code, e.Text)
+		e.Fault = wire.FaultOf(status, v.code, e.Text)
 	}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = v.wait
@@ -156,23 +144,16 @@ type verdict struct {
 	wait   time.Duration    // time until the limit is lifted; 0 if unknown
 }
 
-// read is a middleware that inspects the body of a refused request. It puts the body back, without the token, for the next reader.
-func (v *verdict) read(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	res, err := next(req)
-	if err != nil || res.StatusCode < http.StatusBadRequest {
-		return res, err
-	}
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // the next reader meets the same read error
+// read inspects the body of a refused request, and returns it without the token.
+func (v *verdict) read(body []byte) []byte {
 	body = v.hide(body)
 	var shape struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &shape) == nil && present(shape.Error) {
+	if json.Unmarshal(body, &shape) == nil && wire.Present(shape.Error) {
 		v.judge(shape.Error)
 	}
-	// The next reader gets the whole body: the bytes that were read here, then the rest.
-	res.Body = bounded{Reader: io.MultiReader(bytes.NewReader(body), res.Body), Closer: res.Body}
-	return res, nil
+	return body
 }
 
 // hide removes the token from a text: some servers echo it.
@@ -185,7 +166,7 @@ func (v *verdict) hide(text []byte) []byte {
 
 // judge decodes an error object: {"code" or "type", "message", "resets_in_seconds", "resets_at": Unix seconds}.
 func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
-	words, v.code, status = saidIn(raw)
+	words, v.code, status = wire.SaidIn(raw)
 	var shape struct {
 		In float64 `json:"resets_in_seconds"`
 		At float64 `json:"resets_at"`
@@ -193,9 +174,9 @@ func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
 	switch {
 	case json.Unmarshal(raw, &shape) != nil:
 	case shape.In > 0:
-		v.wait = span(shape.In)
+		v.wait = wire.Span(shape.In)
 	case shape.At > 0:
-		v.wait = span(shape.At - float64(v.now().Unix()))
+		v.wait = wire.Span(shape.At - float64(v.now().Unix()))
 	}
 	if v.wait == 0 && v.code == "rate_limit_exceeded" {
 		v.wait = waitIn(words)
@@ -205,7 +186,7 @@ func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
 
 // fault returns the error for an error object in the stream. A status that follows from the object is better than the given one.
 func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
-	if !present(raw) {
+	if !wire.Present(raw) {
 		return &llm.Error{Fault: llm.Broken, Text: "the server broke off the answer and does not say why"}
 	}
 	words, own := v.judge(v.hide(raw))
@@ -218,8 +199,8 @@ func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
 	e := &llm.Error{Fault: llm.Broken, Text: words}
 	switch {
 	case status >= http.StatusBadRequest:
-		e.Fault = faultOf(status, v.code, words)
-	case overflows(0, v.code, words):
+		e.Fault = wire.FaultOf(status, v.code, words)
+	case wire.Overflows(0, v.code, words):
 		e.Fault = llm.TooLarge
 	}
 	return e
@@ -236,11 +217,11 @@ func waitIn(words string) time.Duration {
 	// The wait may end the sentence.
 	first := strings.TrimRight(fields[0], ".,;")
 	if d, err := time.ParseDuration(first); err == nil {
-		return span(d.Seconds())
+		return wire.Span(d.Seconds())
 	}
 	n, err := strconv.ParseFloat(first, 64)
 	if err != nil || len(fields) < 2 || !strings.HasPrefix(fields[1], "second") {
 		return 0
 	}
-	return span(n)
+	return wire.Span(n)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // responsesUsage is the token count of one request.
@@ -77,7 +78,7 @@ func (o *output) calls() ([]llm.Call, error) {
 			continue
 		}
 		if it.name == "" {
-			return nil, &llm.Error{Fault: llm.Malformed, Err: errNoName}
+			return nil, &llm.Error{Fault: llm.Malformed, Err: wire.ErrNoName}
 		}
 		args := strings.TrimSpace(it.body.String())
 		if args == "" {
@@ -87,7 +88,7 @@ func (o *output) calls() ([]llm.Call, error) {
 		if id == "" {
 			id = fmt.Sprintf("call_%d", i+1)
 		}
-		out = append(out, llm.Call{ID: unique(id, used), Name: it.name, Args: json.RawMessage(args)})
+		out = append(out, llm.Call{ID: wire.Unique(id, used), Name: it.name, Args: json.RawMessage(args)})
 	}
 	return out, nil
 }
@@ -100,13 +101,13 @@ func (o *output) made(it *outputItem) bool {
 // count returns the usage, or the same estimate as chat.
 func (m *responses) count(w *responsesUsage, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
-	if w == nil || !credible(w.Input, w.Output, sent, m.cfg.MaxOutput) {
-		return m.cfg.Price.Of(estimate(out, sent))
+	if w == nil || !wire.Credible(w.Input, w.Output, sent, m.Config.MaxOutput) {
+		return m.Config.Price.Of(wire.Estimate(out, sent))
 	}
-	u.Input, u.Output = tokens(w.Input), tokens(w.Output)
-	u.Cached = min(tokens(w.InputOf.Cached), u.Input)
-	u.Reasoning = min(tokens(w.OutputOf.Reasoning), u.Output)
-	return m.cfg.Price.Of(u)
+	u.Input, u.Output = wire.Tokens(w.Input), wire.Tokens(w.Output)
+	u.Cached = min(wire.Tokens(w.InputOf.Cached), u.Input)
+	u.Reasoning = min(wire.Tokens(w.OutputOf.Reasoning), u.Output)
+	return m.Config.Price.Of(u)
 }
 
 // keptOutput is the provider data of an answer that later requests send back: its items in their order.
@@ -126,7 +127,7 @@ type keptItem struct {
 
 // keep collects the provider data; nil when the transcript alone is enough.
 func (m *responses) keep(o *output) json.RawMessage {
-	k := keptOutput{Provider: m.cfg.Provider, Model: m.cfg.Model}
+	k := keptOutput{Provider: m.Config.Provider, Model: m.Config.Model}
 	needed := false
 	for _, it := range o.items {
 		item := keptItem{Type: it.kind, Phase: it.phase}
@@ -157,7 +158,7 @@ func (m *responses) keep(o *output) json.RawMessage {
 // kept decodes the data of keep, if this same model wrote it.
 func (m *responses) kept(raw json.RawMessage) []keptItem {
 	var k keptOutput
-	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.cfg.Provider || k.Model != m.cfg.Model {
+	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.Config.Provider || k.Model != m.Config.Model {
 		return nil
 	}
 	for i := range k.Output {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // The kinds of output items that hob uses. Others (searches, code, …) concern only the server and are ignored.
@@ -24,7 +25,7 @@ const gap = "\n\n"
 type output struct {
 	delta   func(llm.Delta)
 	verdict *verdict
-	room    int              // bytes of text, reasoning and arguments that may still arrive
+	room    wire.Room        // for text, reasoning and arguments
 	seen    map[float64]bool // sequence numbers; some servers repeat events
 	items   []*outputItem    // in the order in which they began
 	byIndex map[int]*outputItem
@@ -98,19 +99,13 @@ type wireEnd struct {
 	Output []json.RawMessage `json:"output"`
 }
 
-// An answer with more bytes per token than any tokenizer produces will not end by itself.
-const (
-	mostPerToken = 32
-	leastRoom    = 1 << 20
-)
-
 // newOutput starts an answer that may have the given number of tokens.
 func newOutput(delta func(llm.Delta), tokens int, v *verdict) *output {
 	if delta == nil {
 		delta = func(llm.Delta) {}
 	}
 	return &output{
-		delta: delta, verdict: v, room: max(min(tokens, maxBody)*mostPerToken, leastRoom), seen: map[float64]bool{},
+		delta: delta, verdict: v, room: wire.NewRoom(tokens), seen: map[float64]bool{},
 		byIndex: map[int]*outputItem{}, byID: map[string]*outputItem{},
 	}
 }
@@ -119,7 +114,7 @@ func newOutput(delta func(llm.Delta), tokens int, v *verdict) *output {
 func (o *output) Complete() bool { return o.end != "" }
 
 // ReadAll reads events until the final one or the end of the stream. It returns io.EOF for both.
-func (o *output) ReadAll(in *events) error {
+func (o *output) ReadAll(in *wire.Events) error {
 	for {
 		name, data, err := in.Next()
 		if err != nil {
@@ -169,7 +164,7 @@ func (o *output) take(name string, data []byte) error {
 	case "error":
 		return o.failure(&e, data)
 	}
-	if e.Type == "" && present(e.Error) {
+	if e.Type == "" && wire.Present(e.Error) {
 		return o.failure(&e, data)
 	}
 	return nil
@@ -193,7 +188,7 @@ func (o *output) failure(e *streamEvent, data []byte) error {
 			status = int(n)
 		}
 	}
-	if present(e.Error) {
+	if wire.Present(e.Error) {
 		data = e.Error
 	}
 	return o.verdict.fault(data, status)
@@ -254,7 +249,7 @@ func known(e *streamEvent, raw json.RawMessage) (*wireItem, error) {
 		Type string `json:"type"`
 		ID   string `json:"id"`
 	}
-	if !present(raw) {
+	if !wire.Present(raw) {
 		return nil, nil
 	}
 	if err := decode(raw, &head); err != nil {
@@ -285,7 +280,7 @@ func (it *outputItem) take(w *wireItem) {
 // grow handles a delta of an item.
 func (o *output) grow(e *streamEvent) error {
 	piece := ""
-	if present(e.Delta) {
+	if wire.Present(e.Delta) {
 		if err := decode(e.Delta, &piece); err != nil {
 			return err
 		}
@@ -332,16 +327,7 @@ func (o *output) add(it *outputItem, piece string) error {
 		o.thought = true
 		o.delta(llm.Delta{Reasoning: piece})
 	}
-	return o.spend(len(piece))
-}
-
-// spend counts received bytes and stops an answer far over its limit.
-func (o *output) spend(n int) error {
-	o.room -= n
-	if o.room < 0 {
-		return &llm.Error{Fault: llm.Endless, Text: "the answer is far longer than its limit"}
-	}
-	return nil
+	return o.room.Spend(len(piece))
 }
 
 // settle sets the final content of an item. It replaces the pieces where they differ.
@@ -357,13 +343,13 @@ func (o *output) settle(it *outputItem, whole string) error {
 	// The text differs from its pieces. The listener keeps what it has; the answer has the final text.
 	it.body.Reset()
 	it.body.WriteString(whole)
-	return o.spend(max(len(whole)-len(got), 0))
+	return o.room.Spend(max(len(whole)-len(got), 0))
 }
 
 // arguments handles the complete arguments of a call.
 func (o *output) arguments(e *streamEvent) error {
 	var whole words
-	if present(e.Args) {
+	if wire.Present(e.Args) {
 		if err := decode(e.Args, &whole); err != nil {
 			return err
 		}
@@ -439,7 +425,7 @@ func (it *outputItem) reasoning(w *wireItem) (string, error) {
 // finish handles the last event. It repeats all items; these count only when the server has sent no complete item before.
 func (o *output) finish(kind string, raw json.RawMessage) error {
 	var w wireEnd
-	if present(raw) {
+	if wire.Present(raw) {
 		if err := decode(raw, &w); err != nil {
 			return err
 		}

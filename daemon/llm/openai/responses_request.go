@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // The same rules as in request.go: hob's own structs, and growing parts last.
@@ -97,13 +98,13 @@ type encoded struct {
 
 // encode writes a request. An equal request gives equal bytes, if its files can still be opened.
 func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (encoded, error) {
-	think, _ := effort(m.cfg.Thinking)
+	think, _ := effort(m.Config.Thinking)
 	w := responsesRequest{
-		Model: m.cfg.Model, Stream: true, Include: []string{"reasoning.encrypted_content"},
+		Model: m.Config.Model, Stream: true, Include: []string{"reasoning.encrypted_content"},
 		Reasoning: responsesReasoning{Effort: think, Summary: "auto"}, Instructions: r.System,
 	}
-	if m.cfg.Auth == nil {
-		w.MaxOutputTokens = m.limit(r.MaxOutput) // the Codex backend rejects it: {"detail":"Unsupported parameter: max_output_tokens"}
+	if m.Config.Auth == nil {
+		w.MaxOutputTokens = m.Limit(r.MaxOutput) // the Codex backend rejects it: {"detail":"Unsupported parameter: max_output_tokens"}
 	} else if r.System == "" {
 		w.Instructions = noInstructions
 	}
@@ -116,7 +117,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 	}
 	w.CacheKey = cacheKey(r)
 	// The transcript comes last in the body, so that a longer one shares all bytes before it.
-	t := inputItems{m: m, replay: replay, left: maxFiles, out: make([]any, 0, len(r.Messages))}
+	t := inputItems{m: m, replay: replay, left: wire.MaxFiles, out: make([]any, 0, len(r.Messages))}
 	for _, msg := range r.Messages {
 		if err := t.add(ctx, msg); err != nil {
 			return encoded{}, err
@@ -129,8 +130,8 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 	if err := e.Encode(w); err != nil {
 		return encoded{}, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
 	}
-	if b.Len() > maxBody {
-		return encoded{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, maxBody>>20)}
+	if b.Len() > wire.MaxBody {
+		return encoded{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
 	}
 	return encoded{body: bytes.TrimSuffix(b.Bytes(), []byte("\n")), key: w.CacheKey, shows: t.shows}, nil
 }
@@ -147,7 +148,7 @@ func cacheKey(r llm.Request) string {
 		add(string(t.Parameters))
 	}
 	if len(r.Messages) > 0 {
-		add(content(r.Messages[0]))
+		add(wire.TextOf(r.Messages[0]))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
@@ -156,8 +157,8 @@ func cacheKey(r llm.Request) string {
 type inputItems struct {
 	m      *responses
 	replay bool
-	shows  bool       // it contains an image or a file
-	left   fileBudget // budget for the rest; every request sends all files again
+	shows  bool            // it contains an image or a file
+	left   wire.FileBudget // budget for the rest; every request sends all files again
 	out    []any
 }
 
@@ -189,7 +190,7 @@ func (t *inputItems) add(ctx context.Context, msg llm.Message) error {
 func (m *responses) spoken(msg llm.Message, replay bool) []any {
 	var out []any
 	// whole is the length of out up to its last text or call.
-	text, calls, whole := content(msg), msg.Calls, 0
+	text, calls, whole := wire.TextOf(msg), msg.Calls, 0
 	say := func(phase string) {
 		if said := text; said != "" {
 			out = append(out, inputMessage{Type: "message", Role: "assistant", Phase: phase, Content: []inputPart{{Type: "output_text", Text: &said}}})
@@ -224,23 +225,23 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 
 // parts returns the content of a message: one part or more, the first of them text.
 func (t *inputItems) parts(ctx context.Context, msg llm.Message) ([]inputPart, error) {
-	w := writer{}
+	w := wire.Writer{}
 	for _, p := range msg.QuotedParts() {
-		shows, err := w.add(ctx, t.m.server, p, &t.left)
+		shows, err := w.Add(ctx, t.m.Server, p, &t.left)
 		if err != nil {
 			return nil, err
 		}
 		t.shows = t.shows || shows
 	}
 	var parts []inputPart
-	for _, p := range w.content(msg.Envelope) {
+	for _, p := range w.Content(msg.Envelope) {
 		switch {
-		case p.media == nil:
-			parts = append(parts, inputPart{Type: "input_text", Text: &p.text})
-		case p.media.Image:
-			parts = append(parts, inputPart{Type: "input_image", Detail: "auto", ImageURL: p.media.URL()})
+		case p.Media == nil:
+			parts = append(parts, inputPart{Type: "input_text", Text: &p.Text})
+		case p.Media.Image:
+			parts = append(parts, inputPart{Type: "input_image", Detail: "auto", ImageURL: p.Media.URL()})
 		default:
-			parts = append(parts, inputPart{Type: "input_file", Filename: p.media.Name, FileData: p.media.URL()})
+			parts = append(parts, inputPart{Type: "input_file", Filename: p.Media.Name, FileData: p.Media.URL()})
 		}
 	}
 	return parts, nil

@@ -59,10 +59,10 @@ func effortAt(backend, thinking string) string {
 
 // think sets the level in the field that the backend reads.
 func (m chat) think(w *wireRequest) {
-	e := effortAt(m.cfg.Provider, m.cfg.Thinking)
+	e := effortAt(m.Config.Provider, m.Config.Thinking)
 	switch {
 	case e == "":
-	case m.cfg.Provider == openRouter:
+	case m.Config.Provider == openRouter:
 		w.Reasoning = &wireReasoning{Effort: e}
 	default:
 		w.ReasoningEffort = e

@@ -22,14 +22,14 @@ CREATE TABLE chunks (
 	file    INTEGER REFERENCES files ON DELETE CASCADE, -- of memory
 	path    TEXT NOT NULL DEFAULT '',     -- memory: the file; context: DRIVE:PATH; history: the session's key
 	session INTEGER NOT NULL DEFAULT 0,   -- history: the session's id
-	seq     INTEGER NOT NULL DEFAULT 0,   -- history: the item
+	seq     INTEGER NOT NULL DEFAULT 0,   -- history: the item; context: the revision
 	first   INTEGER NOT NULL DEFAULT 0,   -- first line, from 1
 	last    INTEGER NOT NULL DEFAULT 0,
 	start   INTEGER NOT NULL DEFAULT 0,   -- bytes in the indexed text
 	stop    INTEGER NOT NULL DEFAULT 0,
 	own     INTEGER NOT NULL DEFAULT 1 CHECK (own IN (0, 1)), -- 0: foreign text. Of memory files the path guard decides at each search
 	said    INTEGER NOT NULL DEFAULT 0 CHECK (said IN (0, 1)), -- 1: of history: the owner's own words in a turn that had read nothing foreign, and no question
-	sender  TEXT NOT NULL DEFAULT '',     -- a name
+	sender  TEXT NOT NULL DEFAULT '',     -- a name; context: why it is foreign text
 	person  TEXT NOT NULL DEFAULT '',     -- history: who the sender is, by an id that he cannot change
 	at      INTEGER NOT NULL DEFAULT 0,   -- microseconds since 1970
 	above   TEXT NOT NULL DEFAULT '',     -- the headings above it
@@ -38,7 +38,12 @@ CREATE TABLE chunks (
 );
 CREATE INDEX chunks_of_file ON chunks (file, start) WHERE file IS NOT NULL;
 CREATE UNIQUE INDEX chunks_of_session ON chunks (session, seq) WHERE kind = 'history';
-CREATE INDEX chunks_of_path ON chunks (path) WHERE kind = 'context';
+CREATE INDEX chunks_of_item ON chunks (seq, at, path) WHERE kind = 'context';
+
+-- How many chunks there are: counting them would read the whole table. It is no trigger, because FTS5 writes its words to the disk for each
+-- statement with one.
+CREATE TABLE tally (kind TEXT, own INTEGER, n INTEGER, PRIMARY KEY (kind, own)) WITHOUT ROWID;
+INSERT INTO tally VALUES ('memory', 0, 0), ('memory', 1, 0), ('history', 0, 0), ('history', 1, 0), ('context', 0, 0), ('context', 1, 0);
 
 -- The words of the chunks, scripts without spaces in pairs of letters; and all runs of three letters, for parts of words, names and ids.
 CREATE VIRTUAL TABLE words USING fts5(text, above, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2');

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/config/document"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/daemon/secret"
+)
+
+// addCommand makes hob mcp add.
+func (m mcpCommands) addCommand() *cobra.Command {
+	var d mcpDraft
+	var env, headers []string
+	cmd := &cobra.Command{
+		Use: "add NAME URL | NAME -- COMMAND [ARG]… | BLOCK", Short: "Use the tools of a program or of a service", Args: cli.AtLeast(1, "a NAME with a URL or a COMMAND, or a block of mcpServers"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Write an MCP server into config.toml, start it, show what it offers, and use its tools after a yes.\n\n" +
+			"A COMMAND runs in hob's sandbox: it sees the system's programs and the folders of --bind, and has the network only with --network. A URL is a server over\n" +
+			"streamable HTTP. A BLOCK is what the documents of MCP servers print, { \"mcpServers\": { … } }: the text itself, a file, or - to read it from standard input.\n" +
+			"Secrets of a block are moved to files in hob's home that only you can read. A block may refer to no other secret of yours; you are asked about the variables that\n" +
+			"it wants, ${NAME}, before anything starts. --env and --header take references to secrets (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND).",
+		Example: "  hob mcp add notes --bind ~/notes:rw -- /opt/mcp-notes/bin/mcp-notes ~/notes\n  hob mcp add tracker https://mcp.example.com/mcp --header 'Authorization=env:TRACKER_HEADER'\n" +
+			"  hob mcp add '{ \"mcpServers\": { \"clock\": { \"command\": \"mcp-clock\" } } }'\n  hob mcp add --json - < servers.json",
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&env, "env", nil, "a variable for the program, `NAME=VALUE`; it gets no others")
+	f.StringArrayVar(&headers, "header", nil, "a header for the service, `NAME=VALUE`")
+	f.StringArrayVar(&d.Binds, "bind", nil, "a folder or file that the program sees, `PATH:ro` or PATH:rw")
+	f.BoolVar(&d.Network, "network", false, "let the program use the network")
+	f.StringVar(&d.Cwd, "cwd", "", "the `folder` that the program works in, and may write to")
+	f.StringSliceVar(&d.ReadOnly, "read-only", nil, "`tools` of which you know that they change nothing")
+	yes := cli.YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		list, err := m.drafts(cmd, args, d, env, headers)
+		if err != nil {
+			return err
+		}
+		if len(args) == 1 {
+			if err := m.confirmBlock(cmd.Context(), list, *yes); err != nil {
+				return err
+			}
+		}
+		return m.add(cmd.Context(), list, *yes)
+	}
+	return cmd
+}
+
+// drafts reads the servers that the arguments describe.
+func (m mcpCommands) drafts(cmd *cobra.Command, args []string, d mcpDraft, env, headers []string) ([]mcpDraft, error) {
+	if len(args) == 1 {
+		if f := cmd.Flags(); slices.ContainsFunc([]string{"env", "header", "read-only"}, f.Changed) {
+			return nil, cli.Usage("write it into the block", "--env, --header and --read-only are for one server")
+		}
+		doc, err := m.block(args[0])
+		if err != nil {
+			return nil, err
+		}
+		blocks, err := config.ParseMCP(doc)
+		if err != nil {
+			return nil, cli.Usage(`want { "mcpServers": { "NAME": { "command": … } } }; what refers to secrets of yours goes into config.toml by your own hand`, "%s", console.Clean(err.Error()))
+		}
+		if d.Cwd != "" && (len(blocks) > 1 || blocks[0].Command == "") {
+			return nil, cli.Usage("add them one by one", "--cwd is for one program")
+		}
+		list := make([]mcpDraft, len(blocks))
+		for i, b := range blocks {
+			b.Cwd, b.Binds, b.Network = d.Cwd, d.Binds, d.Network && b.Command != ""
+			list[i] = mcpDraft(b)
+		}
+		return list, nil
+	}
+	d.Name = args[0]
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
+		d.URL = args[1]
+	case dash == 1, dash < 0 && !strings.Contains(args[1], "://"):
+		d.Command, d.Args = args[1], args[2:]
+		if full, err := filepath.Abs(d.Command); err == nil && filepath.Base(d.Command) != d.Command && !strings.HasPrefix(d.Command, "~/") {
+			d.Command = full // the folder of this terminal is not that of hob
+		}
+	default:
+		return nil, cli.Usage("hob mcp add NAME URL, or hob mcp add NAME -- COMMAND [ARG]…", "want one URL, or a COMMAND after --")
+	}
+	var err error
+	if d.Env, err = pairs("env", env); err == nil {
+		d.Headers, err = pairs("header", headers)
+	}
+	return []mcpDraft{d}, err
+}
+
+// maxBlock is the most that is read of a block, in bytes.
+const maxBlock = 1 << 20
+
+// block returns the text of a block of servers: the argument itself, a file, or standard input.
+func (m mcpCommands) block(arg string) ([]byte, error) {
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(arg), "{"):
+		return []byte(arg), nil
+	case arg == "-":
+		doc, err := io.ReadAll(io.LimitReader(m.app.In, maxBlock))
+		if err != nil {
+			return nil, fmt.Errorf("read the block: %w", err)
+		}
+		return doc, nil
+	}
+	doc, err := os.ReadFile(arg)
+	if err != nil {
+		return nil, cli.Usage("hob mcp add NAME URL, hob mcp add NAME -- COMMAND [ARG]…, or a block of mcpServers as text, file or -", "one argument must be a block of mcpServers: %v", err)
+	}
+	return doc, nil
+}
+
+// pairs reads NAME=VALUE. Secrets are not taken from the command line, which others can read.
+func pairs(flag string, list []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, one := range list {
+		name, value, ok := strings.Cut(one, "=")
+		if !ok || name == "" {
+			return nil, cli.Usage("for example --"+flag+" NAME=VALUE", "--%s %q: want NAME=VALUE", flag, name)
+		}
+		if config.SecretName(name) && !secret.IsReference(value) {
+			return nil, cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND", "--%s %s takes a reference, not the secret itself", flag, name)
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+// confirmBlock asks before a block of others gets something of the owner's: variables of hob's environment, or a start without the sandbox.
+// Nothing is written or started before.
+func (m mcpCommands) confirmBlock(ctx context.Context, list []mcpDraft, yes bool) error {
+	path, err := m.file.file()
+	if err != nil {
+		return err
+	}
+	conf, _, err := config.Load(path, os.Environ())
+	if err != nil {
+		return &cli.Problem{Code: cli.ExitFailed, Text: "config.toml cannot be read as it is", Hint: "see: hob config validate"}
+	}
+	var gets []string
+	for _, d := range list {
+		starts := fmt.Sprintf("%s (%s)", d.Name, strings.Join(append([]string{d.Command + d.URL}, d.Args...), " "))
+		if len(d.Variables) > 0 {
+			gets = append(gets, fmt.Sprintf("%s then gets %s of the environment of hob", starts, strings.Join(d.Variables, ", ")))
+		}
+		if d.Command != "" && conf.Tools.Exec.Sandbox == "off" {
+			gets = append(gets, starts+" then runs without the sandbox, which you have switched off")
+		}
+	}
+	if len(gets) == 0 {
+		return nil
+	}
+	return m.app.Confirm(ctx, yes, strings.Join(gets, "\n"), "add and start what the block says?")
+}
+
+// mcpDraft is a server that is being added.
+type mcpDraft config.MCPBlock
+
+// changes are the keys of the server's section.
+func (d mcpDraft) changes() (list []document.Change) {
+	put := func(key string, given bool, value any) {
+		if given {
+			list = append(list, document.Change{Key: config.KeyText([]string{"mcp", "servers", d.Name, key}), TOML: config.TOML(value)})
+		}
+	}
+	plain := func(m map[string]string) map[string]any {
+		out := map[string]any{}
+		for k, v := range m {
+			out[k] = v
+		}
+		return out
+	}
+	put("command", d.Command != "", d.Command)
+	put("args", len(d.Args) > 0, d.Args)
+	put("url", d.URL != "", d.URL)
+	put("env", len(d.Env) > 0, plain(d.Env))
+	put("headers", len(d.Headers) > 0, plain(d.Headers))
+	put("cwd", d.Cwd != "", d.Cwd)
+	put("binds", len(d.Binds) > 0, d.Binds)
+	put("network", d.Network, d.Network)
+	put("read_only", len(d.ReadOnly) > 0, d.ReadOnly)
+	return list
+}
+
+// add writes the sections of servers, and lets the running hob try each.
+func (m mcpCommands) add(ctx context.Context, list []mcpDraft, yes bool) error {
+	home, _, err := m.app.HomeDir()
+	if err != nil {
+		return err
+	}
+	if err := m.write(home, list); err != nil {
+		return err
+	}
+	c, down := client.Find(ctx, home, false)
+	if down != nil {
+		for _, d := range list {
+			m.app.Note("it is in config.toml; when hob runs, accept its tools with: hob mcp accept " + d.Name)
+		}
+		if m.app.JSON {
+			return m.app.Document([]api.MCPServer{})
+		}
+		return nil
+	}
+	docs := []any{}
+	var last error
+	for _, d := range list {
+		doc, err := m.try(ctx, c, d.Name, yes)
+		if err != nil && len(list) > 1 {
+			m.app.Note(d.Name + ": " + err.Error())
+		}
+		if err != nil {
+			last = err
+		}
+		docs = append(docs, doc)
+	}
+	if m.app.JSON && last == nil {
+		return m.app.Document(docs)
+	}
+	return last
+}
+
+// write puts the sections into config.toml, after the secrets that they refer to.
+func (m mcpCommands) write(home string, list []mcpDraft) error {
+	path, err := m.file.file()
+	if err != nil {
+		return err
+	}
+	before, err := config.FileContent(path)
+	if err != nil {
+		return err
+	}
+	tree, err := document.Parse(before)
+	if err != nil {
+		return &cli.Problem{Code: cli.ExitFailed, Text: "config.toml cannot be read as it is", Hint: "see: hob config validate"}
+	}
+	servers, _ := tree["mcp"].(map[string]any)
+	servers, _ = servers["servers"].(map[string]any)
+	var changes []document.Change
+	for _, d := range list {
+		if text := config.MCPName(d.Name); text != "" {
+			return cli.Usage("for example: notes", "NAME: %s", text)
+		}
+		if _, taken := servers[d.Name]; taken {
+			return &cli.Problem{Code: cli.ExitFailed, Text: "there is an MCP server " + d.Name + " already", Hint: "choose another name, or remove it with: hob mcp rm " + d.Name}
+		}
+		changes = append(changes, d.changes()...)
+	}
+	ref := m.file.reference()
+	if _, err := document.Set(ref, path, before, changes...); err != nil { // a mistake leaves no files of secrets behind
+		return configError(err)
+	}
+	changes = nil
+	for _, d := range list {
+		if err := m.keep(home, d); err != nil {
+			return err
+		}
+		changes = append(changes, d.changes()...)
+		m.ignored(d)
+		if len(d.Secrets()) > 0 {
+			m.app.Note(d.Name + ": a secret stands in its arguments or its address, and so in config.toml; if the server takes it from a variable or a header, put it there")
+		}
+	}
+	next, err := document.Set(ref, path, before, changes...)
+	if err != nil {
+		return configError(err)
+	}
+	return saveConfig(path, before, next)
+}
+
+// ignored says which keys of a block count for nothing.
+func (m mcpCommands) ignored(d mcpDraft) {
+	rest := slices.DeleteFunc(slices.Clone(d.Ignored), func(key string) bool { return key == "cwd" })
+	if len(rest) < len(d.Ignored) && d.Cwd == "" {
+		m.app.Note(d.Name + ": the block's cwd is left out, because the program may write to that folder; if it needs one, name it with --cwd")
+	}
+	if len(rest) > 0 {
+		m.app.Note(console.Clean(fmt.Sprintf("%s: hob has no %s", d.Name, strings.Join(rest, ", "))))
+	}
+}
+
+// keep moves the secrets of a server into files, and puts references in their place.
+func (m mcpCommands) keep(home string, d mcpDraft) error {
+	for _, values := range []map[string]string{d.Env, d.Headers} {
+		for name, value := range values {
+			if !config.SecretName(name) || secret.IsReference(value) || value == "" {
+				continue
+			}
+			file, err := keepSecret(home, "mcp-"+d.Name+"-"+name, value)
+			if err != nil {
+				return err
+			}
+			values[name] = "file:" + file
+			m.app.Note("the secret " + name + " is in " + filepath.Join(home, file))
+		}
+	}
+	return nil
+}
+
+// try starts a server, shows what it offers, and accepts it after a yes. Without anybody to ask it stays as it is.
+func (m mcpCommands) try(ctx context.Context, c *client.Client, name string, yes bool) (doc any, err error) {
+	row := loaded(ctx, func(ctx context.Context) *api.MCPServer {
+		row, err := client.Show(ctx, c, api.ShowMCP, name)
+		if err != nil {
+			return nil
+		}
+		return &row
+	})
+	if row == nil {
+		return nil, &cli.Problem{Text: "the running hob has not taken " + name, Hint: "see why with: hob logs"}
+	}
+	offer, err := client.Do(ctx, c, api.TestMCP, name, api.None{})
+	if err != nil {
+		m.app.Note(name + " is in config.toml; try it again with: hob mcp test " + name + ", or remove it with: hob mcp rm " + name)
+		return nil, err
+	}
+	switch {
+	case m.app.JSON && yes:
+		return client.Do(ctx, c, api.AcceptMCP, name, api.MCPHash{Hash: offer.Hash})
+	case m.app.JSON:
+		return offer, nil
+	case yes || cli.IsTerminal(m.app.In) && cli.IsTerminal(m.app.Err):
+		return nil, m.decide(ctx, c, offer, yes)
+	}
+	if err := m.show(offer); err != nil {
+		return nil, err
+	}
+	m.app.Note("accept these tools with: hob mcp accept " + name + " " + offer.Hash[:12])
+	return nil, nil
+}

@@ -1,0 +1,71 @@
+package daemon_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/llm/llmtest"
+	"hob/daemon/sys/systest"
+)
+
+// npm returns the folder of a package. HOB_NPM is the folder node_modules in which .ci/run installs what tests need of npm; without it the test is skipped.
+func npm(t *testing.T, name string) string {
+	t.Helper()
+	folder := filepath.Join(os.Getenv("HOB_NPM"), filepath.FromSlash(name))
+	if _, err := os.Stat(filepath.Join(folder, "package.json")); err != nil || os.Getenv("HOB_NPM") == "" {
+		systest.Missing(t, "HOB_NPM is not a folder node_modules with the package "+name)
+	}
+	return folder
+}
+
+// OpenAI's own client for Node talks to hob: in parallel, with repeated requests and with aborts.
+func TestTheClientOfOpenAI(t *testing.T) {
+	t.Parallel()
+	folder := npm(t, "openai")
+	systest.Program(t, "node")
+	never := make(chan struct{})
+	r, model := listen(t, "", func(q llmtest.Request) llmtest.Turn {
+		turn := echo(q)
+		switch {
+		case strings.Contains(q.Last(), "slowly:"):
+			hold := make(chan struct{})
+			time.AfterFunc(2*time.Second, func() { close(hold) })
+			turn.Hold = hold
+		case strings.Contains(q.Last(), "never:"):
+			turn.Hold = never
+		case strings.HasSuffix(strings.TrimSpace(q.Last()), "] fail"):
+			return llmtest.Failed(401, "no")
+		}
+		return turn
+	})
+	t.Cleanup(func() { close(never) })
+	p := r.endpoint("npm")
+	out, err := exec.CommandContext(t.Context(), "node", filepath.Join("testdata", "openai.mjs"), folder, "http://"+r.ready.Address+"/v1", p.token).CombinedOutput() // #nosec G204 -- the test's own program
+	if err != nil || !strings.HasSuffix(string(out), "passed\n") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	n, asked := 0, 0
+	for _, row := range r.inputs() {
+		if strings.HasPrefix(row.Text, "slowly:") {
+			n++
+		}
+	}
+	for _, q := range model.Requests() {
+		if strings.Contains(q.Last(), "slowly:") {
+			asked++
+		}
+	}
+	if n != 1 || asked != 1 {
+		t.Errorf("a request that the client repeated made %d inputs and %d requests to the model", n, asked)
+	}
+	turns, err := client.List(t.Context(), r.client, api.Turns, client.Filter{State: "stopped"})
+	if err != nil || len(turns) != 1 {
+		t.Errorf("stopped turns %+v, %v", turns, err)
+	}
+}

@@ -1,0 +1,245 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
+)
+
+// pauseTurn is the reason of an answer that the server wants to go on with.
+const pauseTurn = "pause_turn"
+
+// wireUsage is the token count of one request. The input of the first event grows only by what tools of the server add, so later events
+// replace what they repeat.
+type wireUsage struct {
+	Input    *float64 `json:"input_tokens"` // neither read from the cache nor written to it
+	Output   *float64 `json:"output_tokens"`
+	Read     *float64 `json:"cache_read_input_tokens"`
+	Written  *float64 `json:"cache_creation_input_tokens"`
+	Creation *struct {
+		Hour float64 `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+	Details *struct {
+		Thinking float64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// update takes over the fields that a later event has.
+func (u *wireUsage) update(v *wireUsage) {
+	if v == nil {
+		return
+	}
+	for _, f := range []struct{ to, from **float64 }{{&u.Input, &v.Input}, {&u.Output, &v.Output}, {&u.Read, &v.Read}, {&u.Written, &v.Written}} {
+		if *f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	if v.Creation != nil {
+		u.Creation = v.Creation
+	}
+	if v.Details != nil {
+		u.Details = v.Details
+	}
+}
+
+// count returns the usage. Without a credible count from the server it uses an estimate, so that a limit on tokens still holds.
+func (m *model) count(w wireUsage, out llm.Answer, sent int) llm.Usage {
+	number := func(n *float64) int {
+		if n == nil {
+			return 0
+		}
+		return wire.Tokens(*n)
+	}
+	u := llm.Usage{Cached: number(w.Read), Written: number(w.Written), Output: number(w.Output)}
+	u.Input = number(w.Input) + u.Cached + u.Written
+	if !wire.Credible(float64(u.Input), float64(u.Output), sent, m.Config.MaxOutput) {
+		return m.Config.Price.Of(wire.Estimate(out, sent))
+	}
+	if w.Creation != nil {
+		u.Written1h = min(wire.Tokens(w.Creation.Hour), u.Written)
+	}
+	if w.Details != nil {
+		u.Reasoning = min(wire.Tokens(w.Details.Thinking), u.Output)
+	}
+	return m.Config.Price.Of(u)
+}
+
+// finish turns the streams so far into the answer. sent is the size of the last request in bytes.
+func (m *model) finish(a *assembly, sent int) (llm.Answer, error) {
+	if a.stop == "error" {
+		return llm.Answer{}, &llm.Error{Fault: llm.Broken, Text: "the server ended the answer with an error"}
+	}
+	calls, err := a.calls()
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	out := llm.Answer{Text: a.text(), Reasoning: a.reasoning(), Calls: calls, Finish: llm.Stop}
+	switch {
+	case a.stop == "max_tokens" || a.stop == "model_context_window_exceeded":
+		out.Finish = llm.Length
+	case a.stop == "refusal":
+		out.Finish, out.Calls = llm.Filtered, nil
+	case len(calls) > 0:
+		out.Finish = llm.ToolCall
+	}
+	out.Usage = m.count(a.usage, out, sent)
+	out.Raw = m.keep(a, len(out.Calls))
+	return out, nil
+}
+
+// text returns the texts of the answer.
+func (a *assembly) text() string {
+	var b strings.Builder
+	for _, p := range a.all() {
+		if p.kind != textBlock || p.body.Len() == 0 {
+			continue
+		}
+		if b.Len() > 0 && !a.adjacent(p) {
+			b.WriteString(gap)
+		}
+		b.WriteString(p.body.String())
+	}
+	return b.String()
+}
+
+// reasoning returns the thinking of the answer, as far as the server shows it.
+func (a *assembly) reasoning() string {
+	var list []string
+	for _, p := range a.all() {
+		if p.kind == thinkingBlock && p.body.Len() > 0 {
+			list = append(list, p.body.String())
+		}
+	}
+	return strings.Join(list, gap)
+}
+
+// calls returns the complete calls. One that was cut off with the answer is dropped; in an answer that was not cut off it is an error.
+// Arguments that are no JSON are passed on: the agent rejects them with a message that the model understands.
+func (a *assembly) calls() ([]llm.Call, error) {
+	var out []llm.Call
+	used := map[string]int{}
+	for i, p := range a.all() {
+		if p.kind != callBlock {
+			continue
+		}
+		args := strings.TrimSpace(p.body.String())
+		switch {
+		case p.name == "":
+			return nil, &llm.Error{Fault: llm.Malformed, Err: wire.ErrNoName}
+		case args == "":
+			args = "{}"
+		case !p.closed && !json.Valid([]byte(args)) && a.stop != callBlock:
+			continue
+		case !p.closed && !json.Valid([]byte(args)):
+			return nil, &llm.Error{Fault: llm.Malformed, Text: "a call without an end"}
+		}
+		if p.id == "" {
+			p.id = fmt.Sprintf("call_%d", i+1)
+		}
+		out = append(out, llm.Call{ID: wire.Unique(p.id, used), Name: p.name, Args: json.RawMessage(args)})
+	}
+	return out, nil
+}
+
+// kept is the provider data of an answer that later requests send back: its blocks in their order.
+type kept struct {
+	Provider string      `json:"provider"`
+	Model    string      `json:"model"`
+	Blocks   []keptBlock `json:"blocks"`
+}
+
+// keptBlock is thinking as it goes back. Of a text or a call it is only the place, because the transcript has the content.
+type keptBlock struct {
+	Type   string          `json:"type"`
+	Length int             `json:"length,omitempty"` // of a text, in bytes
+	Kept   json.RawMessage `json:"block,omitempty"`
+}
+
+// keep collects the provider data; nil when the transcript alone is enough. calls is the number of calls that the answer has.
+func (m *model) keep(a *assembly, calls int) json.RawMessage {
+	k, thinking := kept{Provider: m.Config.Provider, Model: m.Config.Model}, false
+	for _, p := range a.all() {
+		switch raw := p.sentBack(); {
+		case p.kind == thinkingBlock && p.signature != "", p.kind == sealedBlock:
+			thinking = true
+			k.Blocks = append(k.Blocks, keptBlock{Type: p.kind, Kept: raw})
+		case p.kind == textBlock && p.body.Len() > 0:
+			if n := len(k.Blocks); n > 0 && k.Blocks[n-1].Type == textBlock {
+				k.Blocks[n-1].Length += p.body.Len()
+				continue
+			}
+			k.Blocks = append(k.Blocks, keptBlock{Type: textBlock, Length: p.body.Len()})
+		case p.kind == callBlock && calls > 0:
+			calls--
+			k.Blocks = append(k.Blocks, keptBlock{Type: callBlock})
+		}
+	}
+	if !thinking {
+		return nil
+	}
+	raw, err := json.Marshal(k)
+	if err != nil {
+		return nil // cannot fail: every part was decoded from JSON
+	}
+	return raw
+}
+
+// replay decodes the data of keep, if this same model wrote it. Another model cannot read it.
+func (m *model) replay(raw json.RawMessage) []keptBlock {
+	var k kept
+	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.Config.Provider || k.Model != m.Config.Model {
+		return nil
+	}
+	return slices.DeleteFunc(k.Blocks, func(b keptBlock) bool {
+		return (b.Type == thinkingBlock || b.Type == sealedBlock) == (b.Kept == nil)
+	})
+}
+
+// sentBack returns the blocks of the current stream as they go back to the server after a pause.
+func (a *assembly) sentBack() []any {
+	var content []any
+	for _, p := range a.parts {
+		if raw := p.sentBack(); raw != nil {
+			content = append(content, raw)
+		}
+	}
+	return content
+}
+
+// sentBack returns a block as the server gets it back: as it began, with what came since. Nil: it may not go back, because it is empty.
+func (p *part) sentBack() json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(p.start, &fields) != nil {
+		return nil
+	}
+	set := func(name, value string) {
+		if b, err := json.Marshal(value); err == nil { // it cannot fail: a text always has its JSON
+			fields[name] = b
+		}
+	}
+	switch p.kind {
+	case textBlock:
+		if p.body.Len() == 0 {
+			return nil
+		}
+		delete(fields, "citations")
+		set("text", p.body.String())
+	case thinkingBlock:
+		set("thinking", p.body.String())
+		set("signature", p.signature)
+	case sealedBlock:
+	default:
+		if args := p.body.String(); json.Valid([]byte(args)) {
+			fields["input"] = json.RawMessage(args)
+		}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return raw
+}

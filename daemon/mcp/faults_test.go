@@ -1,0 +1,126 @@
+package mcp_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"hob/config"
+	"hob/daemon/mcp"
+	"hob/daemon/mcp/mcptest"
+	"hob/tools"
+)
+
+// outcome is what a fault may lead to.
+type outcome string
+
+const (
+	works   outcome = "works"   // as if nothing had been wrong
+	refused outcome = "refused" // an error, and the call certainly had no effect
+	unknown outcome = "unknown" // an error that says that the effect is not known
+	answer  outcome = "answer"  // the server's own error, or a result that is its own fault
+)
+
+// faults are all faults with what comes of them at a call, and at a message before it.
+func faults() map[mcptest.Fault]struct{ call, start []outcome } {
+	list := map[mcptest.Fault]struct{ call, start []outcome }{}
+	add := func(call, start []outcome, all ...mcptest.Fault) {
+		for _, f := range all {
+			list[f] = struct{ call, start []outcome }{call, start}
+		}
+	}
+	only := func(o ...outcome) []outcome { return o }
+	// Broken or missing answers.
+	add(only(unknown), only(refused, works), mcptest.Hang, mcptest.Die, mcptest.Cut, mcptest.Garbage, mcptest.Half, mcptest.Oversized, mcptest.Endless, mcptest.Flood, mcptest.Pings)
+	add(only(unknown, works), only(refused, works), mcptest.Noise, mcptest.Neither, mcptest.Unversion, mcptest.TextID, mcptest.Batch, mcptest.Deep)
+	// Answers of the wrong form.
+	add(only(works), only(refused, works, answer), mcptest.Null)
+	add(only(unknown), only(refused, works), mcptest.Text, mcptest.Array)
+	// Harmless ones.
+	add(only(works), only(works), mcptest.Double, mcptest.Stray, mcptest.Late, mcptest.Reversed, mcptest.Asks, mcptest.Bare)
+	add(only(answer), only(refused, works), mcptest.Failed, mcptest.Both)
+	return list
+}
+
+// Whatever a server does with a message, the call ends. It ends with an error that says whether the server may have carried it out, it was
+// sent once at most, and the next call of a server that is sound again works.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for fault, want := range faults() {
+		for _, method := range []string{"server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call"} {
+			if testing.Short() && method != "tools/call" {
+				continue
+			}
+			t.Run(string(fault)+" at "+method, func(t *testing.T) {
+				t.Parallel()
+				over(t, func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script) {
+					if script.Old != (method != "server/discover") && method != "tools/list" && method != "tools/call" {
+						t.Skip("this revision does not have the message")
+					}
+					expected := want.start
+					if method == "tools/call" {
+						expected = want.call
+					}
+					fails(t, s, c, script, method, fault, expected)
+				})
+			})
+		}
+	}
+}
+
+// fails plays one fault.
+func fails(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script, method string, fault mcptest.Fault, expected []outcome) {
+	t.Helper()
+	h := start(t, map[string]config.MCPServer{"notes": c}, func(d *mcp.Deps) {
+		if method == "server/discover" || fault == mcptest.Hang {
+			d.Times.Hello = 500 * time.Millisecond
+		}
+	})
+	h.accept("notes")
+	tool := h.tool("notes__do")
+	script.Faults = map[string]mcptest.Fault{method: fault}
+	s.Play(script)
+	h.short(fault)
+	r := h.call(t.Context(), tool, `{}`)
+	if got := outcomeOf(r); !slices.Contains(expected, got) {
+		t.Errorf("want %v, got %s: %s %s", expected, got, r.Code, shown(r))
+	}
+	sent := len(s.Got("tools/call"))
+	switch {
+	case sent > 1:
+		t.Errorf("the call was sent %d times", sent)
+	case sent == 0 && r.Code == tools.OutcomeUnknown:
+		t.Error("a call that was never sent is said to have an unknown effect")
+	case sent == 1 && r.IsError && r.Code != tools.OutcomeUnknown && fault != mcptest.Failed && fault != mcptest.Both:
+		t.Errorf("a call that was sent may have had an effect: %s %s", r.Code, shown(r))
+	}
+	if r.Foreign == "" && r.Code != tools.Conflict {
+		t.Errorf("what the server said is not foreign: %s", shown(r))
+	}
+	if len(r.Content) > 16<<10 {
+		t.Errorf("the error has %d bytes", len(r.Content))
+	}
+	if r.Code == tools.Conflict {
+		return // it sent an empty list, about which the owner was asked
+	}
+	// The server is sound again.
+	script.Faults = nil
+	s.Play(script)
+	h.long()
+	wantText(t, h.call(t.Context(), tool, `{}`), "ok do")
+}
+
+func outcomeOf(r tools.Result) outcome {
+	switch {
+	case !r.IsError:
+		return works
+	case r.Code == tools.OutcomeUnknown:
+		return unknown
+	case r.Code == tools.IO:
+		return refused
+	default:
+		return answer
+	}
+}
+
+func shown(r tools.Result) string { return r.Content[:min(len(r.Content), 500)] }

@@ -1,0 +1,261 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"hob/daemon/netguard"
+	"hob/daemon/sandbox"
+	"hob/daemon/sys"
+	"hob/tools/runtime"
+)
+
+// Limits of what a server sends.
+const (
+	maxFrame   = 8 << 20  // bytes of one message
+	burstBytes = 32 << 20 // bytes at once
+	steadyRate = 1 << 20  // bytes a second after that
+	// What takes more memory here than bytes on the wire counts as so many bytes.
+	messageCost = 4 << 10  // each message
+	requestCost = 32 << 10 // each request of a server, which hob answers
+	batchCost   = 64       // times its size, a batch: it holds many messages
+	stderrKept  = 2 << 10  // bytes of a program's stderr for an error
+)
+
+// errFlood is the error of a server that sends more than it may.
+var errFlood = errors.New("it sends too much")
+
+// open makes the wire of a server.
+func (v *server) open(ctx context.Context) (wire, error) {
+	if v.conf.URL != "" {
+		return v.service(ctx)
+	}
+	return v.program(ctx)
+}
+
+// program is a server that hob has started.
+type program struct {
+	service *runtime.Service
+	in      *gauge
+	out     *patient
+	errs    tail
+	remove  string // a folder to remove at the end; "": none
+	drained chan struct{}
+}
+
+// program starts the server's program in its sandbox.
+func (v *server) program(ctx context.Context) (wire, error) {
+	env, err := v.values(ctx, "env", v.conf.Env)
+	if err != nil {
+		return nil, err
+	}
+	box, err := v.svc.Ways.ServerSandbox(ctx, v.svc.Config(), v.name, v.conf)
+	if err != nil {
+		return nil, err
+	}
+	if box != nil && !v.conf.Network && fetches(v.conf.Command) {
+		return nil, fmt.Errorf("%s fetches its package at each start, and the program has no network", v.conf.Command)
+	}
+	argv, err := v.argv()
+	if err != nil {
+		return nil, err
+	}
+	p := &program{drained: make(chan struct{})}
+	spec := runtime.ServiceSpec{Name: v.name, Argv: argv, Env: env, Dir: v.home(v.conf.Cwd), Home: v.svc.Home, Instance: v.svc.Instance, Environ: v.svc.Environ}
+	if spec.Dir == "" {
+		if spec.Dir, err = os.MkdirTemp("", v.svc.folders()); err != nil {
+			return nil, fmt.Errorf("make its folder: %w", err)
+		}
+		p.remove = spec.Dir
+	}
+	if box != nil {
+		view := sandbox.Spec{Dir: spec.Dir, Writable: []string{spec.Dir}}
+		spec.Wrap = func(argv, env []string) (*sandbox.Command, error) { return box.Wrap(view, argv, env) }
+	}
+	if p.service, err = v.svc.Registry.StartService(v.svc.Spawn, spec); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", v.conf.Command, err), p.clean())
+	}
+	p.in = newGauge(p.service.Out, v.svc.Clock)
+	p.in.messages = true
+	p.out = &patient{WriteCloser: p.service.In, most: v.svc.Times.Write, late: func(err error) {
+		p.in.stop(err)
+		p.service.Stop()
+	}}
+	v.svc.Spawn.Once("MCP stderr", func() error { return p.drain(v.svc.Clock) })
+	return p, nil
+}
+
+// folders is the pattern of the folders that programs of this hob work in.
+func (s *Service) folders() string {
+	return "hob-mcp-" + hashOf([]byte(s.Instance + "\x00" + s.Home))[:16] + "-*"
+}
+
+// sweep removes the folders that a killed run has left.
+func (s *Service) sweep() {
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), s.folders()))
+	for _, one := range left {
+		err = errors.Join(err, os.RemoveAll(one))
+	}
+	if err != nil {
+		s.Log.Warn("folders of MCP servers could not be removed", "err", err)
+	}
+}
+
+// values resolves the references to secrets in a map of a section.
+func (v *server) values(ctx context.Context, key string, given map[string]string) (map[string]string, error) {
+	out := make(map[string]string, len(given))
+	for name, ref := range given {
+		value, err := v.svc.Resolve(ctx, mcpPath(v.name, key, name), ref)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", key, name, err)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+func mcpPath(parts ...string) string { return "mcp.servers." + strings.Join(parts, ".") }
+
+// argv is the command line with the program's full path.
+func (v *server) argv() ([]string, error) {
+	name := v.home(v.conf.Command)
+	if filepath.Base(name) != name && !filepath.IsAbs(name) { // it would depend on the folder in which hob was started
+		return nil, fmt.Errorf("%s: want a program of PATH or an absolute path", v.conf.Command)
+	}
+	path, err := osexec.LookPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no program %s here: %w", v.conf.Command, err)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	return append([]string{path}, v.conf.Args...), nil
+}
+
+// resolved says which file a name of PATH is.
+func resolved(v *server) []string {
+	if v.conf.Command == "" {
+		return []string{}
+	}
+	argv, err := v.argv()
+	if err != nil || argv[0] == v.conf.Command {
+		return []string{}
+	}
+	return []string{"it runs " + netguard.Visible(argv[0])}
+}
+
+// home puts the owner's home in place of a ~ at the beginning.
+func (v *server) home(path string) string {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		return filepath.Join(v.svc.Home, path[1:])
+	}
+	return path
+}
+
+func (p *program) transport() sdk.Transport {
+	return metered{&sdk.IOTransport{Reader: p.in, Writer: p.out, MaxLineLength: maxFrame}, p.in}
+}
+
+// blocked reports whether the program does not read what it is sent at this moment, so that there is no end in order.
+func (p *program) blocked() bool { return p.out.writing.Load() > 0 }
+
+// charge counts nothing: metered has done it.
+func (p *program) charge(int) error { return p.in.fault() }
+
+func (p *program) ended() <-chan struct{} { return p.service.Ended() }
+
+// why says what the program has written to its stderr, or which limit it exceeded.
+func (p *program) why() string {
+	if over := p.service.Over(); over != "" {
+		return "it used more than it may: " + over
+	}
+	if err := p.in.fault(); err != nil {
+		return err.Error()
+	}
+	select {
+	case <-p.service.Ended():
+	default:
+		if !p.in.atEnd() {
+			return p.said() // it runs
+		}
+	}
+	select { // what it said last may be on its way
+	case <-p.drained:
+	case <-time.After(time.Second):
+	}
+	return p.said()
+}
+
+// said is the end of its stderr, for people.
+func (p *program) said() string {
+	if said := p.errs.String(); said != "" {
+		return "it says " + quoted(said, 600)
+	}
+	return ""
+}
+
+// close ends the program with all its processes.
+func (p *program) close() {
+	p.service.Stop()
+	<-p.service.Ended()
+	if err := p.clean(); err != nil {
+		p.errs.add([]byte(err.Error()))
+	}
+}
+
+func (p *program) clean() error {
+	if p.remove == "" {
+		return nil
+	}
+	return os.RemoveAll(p.remove)
+}
+
+// drain reads stderr, which counts as output too.
+func (p *program) drain(clock sys.Clock) error {
+	defer close(p.drained)
+	from := newGauge(p.service.Errs, clock)
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		p.errs.add(b[:n])
+		if errors.Is(err, errFlood) {
+			p.in.stop(err)
+			p.service.Stop()
+		}
+		if err != nil {
+			return nil //nolint:nilerr // the end of the program
+		}
+	}
+}
+
+// tail keeps the last bytes that were added.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) add(b []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, b...)
+	if more := len(t.kept) - stderrKept; more > 0 {
+		t.kept = append(t.kept[:0], t.kept[more:]...)
+	}
+}
+
+// String returns what was kept as text.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(bytes.TrimSpace(t.kept)), "?"))
+}

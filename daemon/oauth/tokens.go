@@ -1,0 +1,130 @@
+package oauth
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	"hob/daemon/event"
+)
+
+// received checks the answer of the token endpoint to a request sent at a time. Only its lifetime counts, so that the clocks need not agree.
+func received(g grant, got *oauth2.Token, sent time.Time) (*tokens, error) {
+	bad := func(c rune) bool { return c <= ' ' || c > '~' } // RFC 6750, section 2.1: it becomes part of a header
+	switch {
+	case !strings.EqualFold(got.Type(), "bearer"):
+		return nil, event.NewFault(event.Refused, "", "it gives tokens of a kind that hob does not use: %s", quoted(got.TokenType))
+	case got.AccessToken == "" || len(got.AccessToken) > maxSecrets || strings.ContainsFunc(got.AccessToken, bad) || len(got.RefreshToken) > maxSecrets:
+		return nil, event.NewFault(event.Refused, "", "it gives a token that cannot be sent")
+	}
+	t := &tokens{grant: g, Access: got.AccessToken, Refresh: got.RefreshToken}
+	if life := lifetime(got.Extra("expires_in")); life > 0 {
+		t.Until = sent.Add(life)
+	}
+	return t, nil
+}
+
+// lifetime is how long a token may be used after it was asked for, by the field expires_in; 0: until the service refuses it.
+func lifetime(field any) time.Duration {
+	seconds, ok := field.(float64)
+	if words, isText := field.(string); isText { // some servers quote it
+		var err error
+		seconds, err = strconv.ParseFloat(words, 64)
+		ok = err == nil
+	}
+	if !ok || !(seconds > 0) {
+		return 0
+	}
+	life := time.Duration(min(seconds, mostLife.Seconds()) * float64(time.Second))
+	return life - min(margin, life/10)
+}
+
+// Token returns an access token, renewed if it is about to end; "": nobody is signed in.
+func (a *Account) Token(ctx context.Context) (string, error) {
+	unlock, err := a.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	t := a.rec.Tokens
+	if t != nil && t.Refresh != "" && !t.Until.IsZero() && !a.cfg.Now().Before(t.Until) {
+		if err := a.renew(ctx); err != nil {
+			a.cfg.Log.Warn("a sign-in cannot be renewed now", "account", a.cfg.Key, "err", err) // the service may still accept the old token
+		}
+		t = a.rec.Tokens
+	}
+	if t == nil {
+		return "", nil
+	}
+	return t.Access, nil
+}
+
+// Rejected is called when the service has refused a token that Token gave out. retry: there is another one now. Otherwise somebody has to sign
+// in. Calls at the same time renew it once.
+func (a *Account) Rejected(ctx context.Context, access string) (retry bool, err error) {
+	unlock, err := a.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	t, now := a.rec.Tokens, a.cfg.Now()
+	switch {
+	case t == nil:
+		return false, nil
+	case t.Access != access:
+		return true, nil
+	case t.Refresh == "" || !t.Forced.IsZero() && now.Sub(t.Forced).Abs() < margin: // also the one before it was new
+		a.rec.Tokens = nil
+		return false, a.save(ctx)
+	}
+	if err := a.renew(ctx); err != nil {
+		return false, err
+	}
+	if t = a.rec.Tokens; t != nil {
+		t.Forced = now
+	}
+	return t != nil, nil
+}
+
+// renew trades the refresh token for new tokens (RFC 6749, section 6). A refresh token that the server refuses is dropped with its tokens, and
+// that is no error. The right to the record must be held.
+func (a *Account) renew(ctx context.Context) error {
+	t := a.rec.Tokens
+	limited, cancel := a.limited(ctx)
+	defer cancel()
+	// This part of the library sends any grant, and the resource with it (RFC 8707); the part for refresh tokens cannot.
+	c := clientcredentials.Config{
+		ClientID: t.Client.ID, ClientSecret: t.Client.Secret, TokenURL: t.TokenURL, AuthStyle: t.Client.Style,
+		EndpointParams: url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}, "resource": {t.Resource}},
+	}
+	sent := a.cfg.Now()
+	got, err := c.Token(limited)
+	var n *tokens
+	if err == nil {
+		n, err = received(t.grant, got, sent)
+	}
+	code, why, passing := a.sort(err)
+	switch {
+	case err == nil && n.Refresh == "":
+		n.Refresh = t.Refresh // it was not replaced
+		fallthrough
+	case err == nil:
+		a.rec.Tokens = n
+	case passing:
+		return event.NewFault(event.Unavailable, "try again later", "the sign-in to %s cannot be renewed now: %s", a.cfg.Title, why)
+	default:
+		a.cfg.Log.Warn("a sign-in cannot be renewed any more", "account", a.cfg.Key, "why", why)
+		if a.rec.Tokens = nil; code == "invalid_client" || code == "unauthorized_client" {
+			a.rec.Client = nil
+		}
+	}
+	if err := a.save(ctx); err != nil { // they are used all the same: the old refresh token is used up
+		a.cfg.Log.Error("the renewed sign-in is not stored; it is lost when hob stops", "account", a.cfg.Key, "err", err)
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"hob/tools"
+)
+
+// ContextWriteInput is the input of context_write.
+type ContextWriteInput struct {
+	Drive      string `json:"drive" jsonschema:"agent (free paths), url or disk" enum:"agent,url,disk"`
+	Path       string `json:"path" jsonschema:"projects/garden, an address, or a file" min:"1" max:"2000"`
+	Content    string `json:"content" jsonschema:"text to keep; url, disk: empty until context_refresh"`
+	OnConflict string `json:"on_conflict,omitempty" jsonschema:"if it is there: default error" enum:"error,overwrite" default:"error"`
+}
+
+// ContextOutput is the output of the tools that change a context item.
+type ContextOutput struct {
+	Drive   string `json:"drive" jsonschema:"its drive"`
+	Path    string `json:"path" jsonschema:"its path, in the form in which it is kept"`
+	Bytes   int    `json:"bytes" jsonschema:"size of its text"`
+	Created bool   `json:"created" jsonschema:"false: it was there"`
+	Foreign string `json:"foreign,omitempty" jsonschema:"why it counts as somebody else's text"`
+}
+
+func (s items) newWrite() tools.Tool {
+	return tools.New[ContextWriteInput, ContextOutput](tools.Spec{
+		Name: "context_write", Group: "memory", Positional: "path", Example: "projects/garden --drive agent --content 'tomatoes: row 3'",
+		Description: "Keep a text as a context item, by drive and path, for later conversations.",
+	}, func(ctx context.Context, call tools.Call, in ContextWriteInput) (tools.Intent, error) {
+		n, _, err := s.writable(ctx, call, in)
+		if err != nil {
+			return tools.Intent{}, err
+		}
+		in.Path = n.Path
+		summary := fmt.Sprintf("keep the context item %s (%s)", n, count(len(in.Content), "byte"))
+		if in.OnConflict == "overwrite" {
+			summary += ", in place of what is there"
+		}
+		return meant(tools.Keyed, "context_write", summary, in)
+	}, func(ctx context.Context, call tools.Call, in ContextWriteInput, _ tools.Intent) (tools.Result, error) {
+		n, there, err := s.writable(ctx, call, in)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return kept(call, tools.PutContext{Drive: n.Drive, Path: n.Path, Content: in.Content, Only: in.OnConflict != "overwrite" && !there}, there), nil
+	})
+}
+
+// writable checks what context_write was given, and looks whether the item is there. An empty one is in nobody's way.
+func (s items) writable(ctx context.Context, call tools.Call, in ContextWriteInput) (n ItemName, there bool, err error) {
+	if len(in.Content) > mostOfItem {
+		return n, false, tools.Refuse(tools.Validation, "write it to a file, and keep an item of the drive disk that says what is in it", "content: it has %d bytes, and an item holds at most %d", len(in.Content), mostOfItem)
+	}
+	if err := s.Facts.refused("content", in.Content); err != nil {
+		return n, false, err
+	}
+	if n, err = s.checked(call, ItemName{in.Drive, in.Path}); err != nil {
+		return n, false, err
+	}
+	if in.Drive == driveAgent && strings.TrimSpace(in.Content) == "" {
+		return n, false, tools.Refuse(tools.Validation, "context_delete (hob context rm) removes an item", "content: there is nothing to keep in it")
+	}
+	it, there, err := s.Items.ContextItem(ctx, n.Drive, n.Path)
+	if err != nil || !there || it.Bytes == 0 || in.OnConflict == "overwrite" {
+		return n, there, err
+	}
+	what, hint := fmt.Sprintf("with %s", count(it.Bytes, "byte")), "overwrite replaces it (on_conflict, --overwrite)"
+	if it.Content == in.Content {
+		what, hint = "with the same text", "there is nothing to do"
+	}
+	return n, true, tools.Refuse(tools.Conflict, hint, "%s is there already, %s", n, what)
+}
+
+// kept is the result of a call that writes an item. The store writes it in the commit of the result.
+func kept(call tools.Call, c tools.PutContext, there bool) tools.Result {
+	switch {
+	case call.Tainted:
+		c.Tainted, c.Foreign = true, cmp.Or(c.Foreign, "written by a turn that had read foreign text")
+	case call.Limited:
+		c.Tainted, c.Foreign = true, cmp.Or(c.Foreign, "written by a run with limits")
+	}
+	out := ContextOutput{Drive: c.Drive, Path: c.Path, Bytes: len(c.Content), Created: !there, Foreign: c.Foreign}
+	verb := "kept "
+	if there {
+		verb = "replaced "
+	}
+	text := fmt.Sprintf("%s%s (%s)", verb, ItemName{c.Drive, c.Path}, count(out.Bytes, "byte"))
+	if out.Bytes == 0 {
+		text += "; context_refresh reads it"
+	}
+	return tools.Result{Content: text, Data: out, Changes: []tools.Change{c}}
+}
+
+func (s items) newDelete() tools.Tool {
+	return tools.New[ItemName, ContextOutput](tools.Spec{
+		Name: "context_delete", Group: "memory", Positional: "path", Example: "projects/garden --drive agent",
+		Description: "Delete a context item.",
+	}, func(ctx context.Context, call tools.Call, in ItemName) (tools.Intent, error) {
+		it, err := s.find(ctx, call, in)
+		if err != nil {
+			return tools.Intent{}, err
+		}
+		return meant(tools.Keyed, "context_delete", "delete the context item "+tools.ShownPath(it.Name()), ItemName{it.Drive, it.Path})
+	}, func(ctx context.Context, call tools.Call, in ItemName, _ tools.Intent) (tools.Result, error) {
+		it, err := s.find(ctx, call, in)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return tools.Result{
+			Content: "deleted " + tools.ShownPath(it.Name()), Data: ContextOutput{Drive: it.Drive, Path: it.Path, Bytes: it.Bytes},
+			Changes: []tools.Change{tools.DropContext{Drive: it.Drive, Path: it.Path}},
+		}, nil
+	})
+}
+
+func (s items) newRefresh() tools.Tool {
+	return tools.New[ItemName, ContextOutput](tools.Spec{
+		Name: "context_refresh", Group: "memory", Positional: "path", Example: "https://example.org/opening-hours --drive url",
+		Description: "Read the address or the file of a context item again, and keep what it says now.",
+	}, s.refreshIntent, s.refresh)
+}
+
+// fetching makes the call of web_fetch that reads an address.
+func fetching(call tools.Call, link string) (tools.Call, error) {
+	args, err := json.Marshal(map[string]string{"url": link})
+	call.Name, call.Args = "web_fetch", args
+	return call, err
+}
+
+// refreshIntent names what is read besides the item that is written, so that the permission rules judge both.
+func (s items) refreshIntent(ctx context.Context, call tools.Call, in ItemName) (tools.Intent, error) {
+	it, err := s.find(ctx, call, in)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	i, err := meant(tools.Keyed, "context_refresh", "read again and keep "+tools.ShownPath(it.Name()), ItemName{it.Drive, it.Path})
+	if err != nil {
+		return i, err
+	}
+	reader := map[string]string{driveURL: "web_fetch", driveDisk: "read"}[it.Drive]
+	switch {
+	case reader == "":
+		return i, tools.Refuse(tools.Validation, "context_write (hob context write) replaces it", "%s has no address or file that could be read again", tools.ShownPath(it.Name()))
+	case !s.Allowed(reader):
+		return i, tools.Refuse(tools.ConfigError, "[tools] allow and deny in config.toml", "%s needs the tool %s, which the config does not allow", tools.ShownPath(it.Name()), reader)
+	case it.Drive == driveURL:
+		inner, err := fetching(call, it.Path)
+		if err != nil {
+			return i, err
+		}
+		web, err := s.Fetch.Intent(ctx, inner)
+		i.Scopes, i.Hosts, i.Links, i.Private, i.Foreign = append(i.Scopes, web.Scopes...), web.Hosts, web.Links, web.Private, web.Foreign
+		return i, err
+	}
+	p, err := s.Guard.Resolve("", it.Path)
+	if err != nil {
+		return i, tools.RefusePath(s.Guard, call, it.Path, err)
+	}
+	i.Scopes, i.Paths = append(i.Scopes, tools.FSRead), []tools.Path{tools.PathOf(p, false)}
+	return i, nil
+}
+
+// refresh reads the source again. The item is as foreign as its source then.
+func (s items) refresh(ctx context.Context, call tools.Call, in ItemName, i tools.Intent) (tools.Result, error) {
+	it, err := s.find(ctx, call, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	name, text, foreign := tools.ShownPath(it.Name()), "", i.Foreign
+	if it.Drive == driveURL {
+		var failed tools.Result
+		if text, failed, err = s.page(ctx, call, it.Path, i); failed.IsError || err != nil {
+			return failed, err
+		}
+	} else if text, foreign, err = s.file(call, it.Path, i); err != nil {
+		return tools.Result{}, err
+	}
+	// Known secrets stay out, as they stay out of the index; so do characters that nobody sees.
+	if s.Facts.Redact != nil {
+		text = s.Facts.Redact(text)
+	}
+	text = legible(text)
+	switch {
+	case strings.TrimSpace(text) == "":
+		return tools.Fail(tools.Validation, "the item stays as it was", "%s has no text now", name), nil
+	case len(text) > mostOfItem:
+		return tools.Fail(tools.Validation, "the item stays as it was", "%s has %d bytes now, and an item holds at most %d", name, len(text), mostOfItem), nil
+	}
+	return kept(call, tools.PutContext{Drive: it.Drive, Path: it.Path, Content: text, Foreign: foreign}, true), nil
+}
+
+// page reads a web page by web_fetch. failed is the result if there is none.
+func (s items) page(ctx context.Context, call tools.Call, link string, i tools.Intent) (text string, failed tools.Result, err error) {
+	inner, err := fetching(call, link)
+	if err != nil {
+		return "", failed, err
+	}
+	res, err := s.Fetch.Run(ctx, inner, i)
+	if err != nil || res.IsError {
+		return "", res, err
+	}
+	page, ok := res.Data.(interface{ Page() (text, moved string) })
+	if !ok {
+		return "", failed, fmt.Errorf("web_fetch answers with %T", res.Data)
+	}
+	text, moved := page.Page()
+	if moved != "" {
+		failed = tools.Fail(tools.Conflict, "keep an item with that address; this one stays as it was", "%s leads to another place now: %s", link, moved)
+		return "", failed, nil
+	}
+	return text, failed, nil
+}
+
+// file reads a file that the permission rules have judged, and says why its text is foreign.
+func (s items) file(call tools.Call, path string, i tools.Intent) (text, foreign string, err error) {
+	p, err := s.Guard.Resolve("", path)
+	if err != nil {
+		return "", "", tools.RefusePath(s.Guard, call, path, err)
+	}
+	if len(i.Paths) > 0 && i.Paths[0].Path != p.Path {
+		return "", "", tools.Refuse(tools.Conflict, "call the tool again", "%s now leads to %s", tools.ShownPath(path), tools.ShownPath(p.Path))
+	}
+	f, err := s.Guard.Open(p)
+	if err != nil {
+		return "", "", tools.RefusePath(s.Guard, call, path, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, mostOfItem+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", "", tools.RefusePath(s.Guard, call, path, err)
+	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		return "", "", tools.Refuse(tools.Validation, "the item stays as it was; read shows what the file is", "%s is not a text", tools.ShownPath(path))
+	}
+	if p.Foreign != "" {
+		foreign = p.Foreign + ": " + p.Path
+	}
+	return string(data), foreign, nil
+}
+
+// legible replaces broken bytes and control characters of a text, and gives it line ends of one kind.
+func legible(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(strings.TrimPrefix(text, "\ufeff"), "\uFFFD"), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
