@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -62,6 +63,7 @@ func (k processTree) end(grace time.Duration) (left, stuck int) {
 		}
 		for _, p := range found {
 			p.signal(syscall.SIGKILL)
+			k.killYounger(p.pid)
 		}
 		pause(pollInterval)
 	}
@@ -69,6 +71,22 @@ func (k processTree) end(grace time.Duration) (left, stuck int) {
 		stuck++
 	}
 	return left, stuck
+}
+
+// killYounger ends the processes of the tree with a higher id than pid, up to the newest. A process
+// that starts its successor and exits is gone before the next scan of /proc, and so is its successor.
+// The successor has a higher id, and to look at the few ids that are new takes less time than to start a process.
+func (k processTree) killYounger(pid int) {
+	for last := pid; ; {
+		if pid++; pid > last {
+			if last = lastNumber("/proc/loadavg"); pid > last || last-pid > mostRecent {
+				return // all were looked at, or the ids began anew; the next scan finds what is left
+			}
+		}
+		if s, ok := statOf(pid); ok && k.owns(s) {
+			s.signal(syscall.SIGKILL)
+		}
+	}
 }
 
 // send sends a signal to all processes. While the leader is not reaped, its group id stays
@@ -156,11 +174,11 @@ func (k processTree) owns(s stat) bool {
 	return k.leader > 0 && (s.session == k.leader || s.group == k.leader) || marked(s, k.mark)
 }
 
-// scan reads /proc once. sure is false if a process ended meanwhile and may have left a child that
-// was not seen.
+// scan reads /proc once, the newest processes first, because the older ones are less likely to end before they are read. sure is
+// false if a process ended meanwhile and may have left a child that was not seen.
 func (k processTree) scan() (found []stat, sure bool) {
 	sure = true
-	for _, name := range processes() {
+	for _, name := range slices.Backward(processes()) {
 		pid, err := strconv.Atoi(name)
 		if err != nil || pid == k.leader {
 			continue
@@ -226,7 +244,7 @@ func processes() []string {
 // marked reports whether the environment of a process has a variable that starts with mark. During
 // an exec a process has no environment for a moment; marked waits for its end.
 func marked(s stat, mark []byte) bool {
-	empty := 0
+	empty, step := 0, pollInterval/100
 	for range killRounds {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.pid))
 		if err != nil {
@@ -240,7 +258,8 @@ func marked(s stat, mark []byte) bool {
 			return false
 		}
 		if now.loading {
-			pause(pollInterval / 5)
+			pause(step)
+			step = min(2*step, pollInterval/5)
 		} else if empty++; empty == 2 { // its environment is really empty
 			return false
 		}
