@@ -56,13 +56,13 @@ func core() []Part {
 			{Name: "daily", Least: "0", Example: "7", Doc: "For this many days the newest copy of each day is kept; 0 makes no copies."},
 			{Name: "weekly", Least: "0", Example: "4", Doc: "For this many weeks the newest copy of each week is kept."},
 		})},
-		{Path: "outbox", Doc: "How messages are sent; see channels.md.", Keys: schema.Describe(d.Outbox, []schema.Note{
+		{Path: "outbox", Doc: "How messages are sent; see delivery.md.", Keys: schema.Describe(d.Outbox, []schema.Note{
 			{Name: "live", Example: "true", Doc: "Show an answer that takes longer than some seconds while it is written, on channels that can edit sent messages."},
 			{Name: "hold", Least: "0s", Most: "1h", Example: `"10s"`, Doc: "The delay of messages to other people, during which `hob outbox drop ID` or `/cancel ID` can stop them; 0s sends at once. Messages that you send yourself are never delayed."},
 			{Name: "announce", Example: "true", Doc: "Notify you about each delayed message."},
 		})},
 		{Path: "network", Doc: "How hob reaches the servers of channels and models; see security.md. Proxy settings of the environment are ignored.", Keys: proxyOf("none", `"http://sam:env:PROXY_PASSWORD@proxy.example.org:3128"`)},
-		{Path: "voice", Doc: "The server that transcribes voice notes: any server with OpenAI's API for transcriptions. Without it hob keeps the notes and says that it did not listen; see channels.md.", Keys: schema.Describe(d.Voice, []schema.Note{
+		{Path: "voice", Doc: "The server that transcribes voice notes: any server with OpenAI's API for transcriptions. Without it hob keeps the notes and says that it did not listen; see attachments.md.", Keys: schema.Describe(d.Voice, []schema.Note{
 			{Name: "base_url", Unset: "none", Example: `"https://api.openai.com/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address, without `/audio/transcriptions`."},
 			{Name: "model", Example: `"whisper-1"`, Doc: "The server's name for the model."},
 			{Name: "api_key", Unset: "none", Example: `"env:OPENAI_API_KEY"`, Doc: "The key for the server: a reference to a secret, or the key itself."},

@@ -46,7 +46,7 @@ type Channel struct {
 
 // Kind is the entry in the list of channels.
 func Kind() channels.Kind {
-	return channels.Of(channels.Kind{Name: "discord", Named: "discord", Doc: "A Discord bot. See channels.md.", Notes: notes()}, Config{}, New)
+	return channels.Of(channels.Kind{Name: "discord", Named: "discord", Doc: "A Discord bot. See channels/discord.md.", Notes: notes()}, Config{}, New)
 }
 
 // New makes a channel. Errors name the wrong key of the section.

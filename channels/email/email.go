@@ -57,7 +57,7 @@ type Channel struct {
 
 // Kind is the entry in the list of channels.
 func Kind() channels.Kind {
-	return channels.Of(channels.Kind{Name: "email", Named: "email", Doc: "A mailbox: IMAP in, SMTP out. See channels.md.", Notes: notes()}, Config{Folder: "INBOX"}, New)
+	return channels.Of(channels.Kind{Name: "email", Named: "email", Doc: "A mailbox: IMAP in, SMTP out. See channels/email.md.", Notes: notes()}, Config{Folder: "INBOX"}, New)
 }
 
 // New makes a channel. Errors name the wrong key of the section.

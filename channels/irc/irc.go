@@ -71,7 +71,7 @@ type Channel struct {
 
 // Kind is the entry in the list of channels.
 func Kind() channels.Kind {
-	return channels.Of(channels.Kind{Name: "irc", Named: "irc", Doc: "A nick on an IRC network. See channels.md.", Notes: notes()}, Config{Nick: "hob"}, New)
+	return channels.Of(channels.Kind{Name: "irc", Named: "irc", Doc: "A nick on an IRC network. See channels/irc.md.", Notes: notes()}, Config{Nick: "hob"}, New)
 }
 
 // New makes a channel. Errors name the wrong key of the section.

@@ -51,7 +51,7 @@ type Channel struct {
 
 // Kind is the entry in the list of channels.
 func Kind() channels.Kind {
-	return channels.Of(channels.Kind{Name: "matrix", Named: "matrix", Doc: "An account at a Matrix homeserver. See channels.md.", Notes: notes()}, Config{}, New)
+	return channels.Of(channels.Kind{Name: "matrix", Named: "matrix", Doc: "An account at a Matrix homeserver. See channels/matrix.md.", Notes: notes()}, Config{}, New)
 }
 
 // New makes a channel. Errors name the wrong key of the section.

@@ -51,7 +51,7 @@ type Channel struct {
 
 // Kind is the entry in the list of channels.
 func Kind() channels.Kind {
-	return channels.Of(channels.Kind{Name: "signal", Named: "signal", Doc: "An account of Signal, through signal-cli. See channels.md.", Notes: notes()}, Config{}, New)
+	return channels.Of(channels.Kind{Name: "signal", Named: "signal", Doc: "An account of Signal, through signal-cli. See channels/signal.md.", Notes: notes()}, Config{}, New)
 }
 
 // New makes a channel. Errors name the wrong key of the section.

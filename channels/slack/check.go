@@ -64,7 +64,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	} else if at == "" {
 		return lines, errors.New("apps.connections.open: the answer has no address of a socket (check api_base)")
 	}
-	lines = append(lines, "The app token opens a socket; Slack does not tell whether the app receives message.im and the other events: compare it with the manifest in docs/channels.md.")
+	lines = append(lines, "The app token opens a socket; Slack does not tell whether the app receives message.im and the other events: compare it with the manifest in docs/channels/slack.md.")
 	if len(c.Groups) == 0 {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
 	}

@@ -51,7 +51,7 @@ func hint(err error) error {
 	case refused(err, noScope) && no.Needed != "":
 		return fmt.Errorf("the app lacks %s: add the scope at https://api.slack.com/apps under OAuth & Permissions, and install the app again (%w)", no.Needed, err)
 	case refused(err, noScope):
-		return fmt.Errorf("%w; the app lacks a scope: compare it with the manifest in docs/channels.md", err)
+		return fmt.Errorf("%w; the app lacks a scope: compare it with the manifest in docs/channels/slack.md", err)
 	// These two can be resolved in Slack itself.
 	case no.Err == "not_in_channel":
 		return fmt.Errorf("%w; write /invite and the app's name in the channel", err)

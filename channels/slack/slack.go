@@ -66,7 +66,7 @@ const (
 
 // Kind is the entry in the list of channels.
 func Kind() channels.Kind {
-	return channels.Of(channels.Kind{Name: "slack", Named: "slack", Doc: "An app in a Slack workspace. See channels.md.", Notes: notes()}, Config{}, New)
+	return channels.Of(channels.Kind{Name: "slack", Named: "slack", Doc: "An app in a Slack workspace. See channels/slack.md.", Notes: notes()}, Config{}, New)
 }
 
 // New makes a channel. Errors name the wrong key of the section.
@@ -108,7 +108,7 @@ func (c *Channel) MaxFile() int64 { return event.MaxEnclosed }
 
 // readToken resolves a token. It also detects a token at the wrong key, by the prefix of its kind.
 func readToken(env channels.Env, key, form, ref string) (string, error) {
-	hint := fmt.Sprintf(`docs/channels.md says where it is shown; put it in the environment and write %s = "env:SLACK_%s"`, key, strings.ToUpper(key))
+	hint := fmt.Sprintf(`docs/channels/slack.md says where it is shown; put it in the environment and write %s = "env:SLACK_%s"`, key, strings.ToUpper(key))
 	token, err := env.Token(key, ref, hint, `[0-9A-Za-z.-]+`, fmt.Sprintf("not a Slack token; a token looks like %s…", form))
 	if err != nil {
 		return "", err

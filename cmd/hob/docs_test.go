@@ -38,15 +38,22 @@ func blocks(t *testing.T, file, language string) []string {
 	return list
 }
 
+// pages returns the README and the pages of docs and its folders, except the decision records.
 func pages(t *testing.T) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil || len(list) < 5 {
-		t.Fatalf("docs: %v, %v", list, err)
-	}
 	names := []string{"README.md"}
-	for _, path := range list {
-		names = append(names, filepath.Join("docs", filepath.Base(path)))
+	for _, pattern := range []string{"*.md", "channels/*.md"} {
+		list, err := filepath.Glob(filepath.Join(root, "docs", filepath.FromSlash(pattern)))
+		if err != nil || len(list) < 5 {
+			t.Fatalf("docs: %v, %v", list, err)
+		}
+		for _, path := range list {
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
 	}
 	return names
 }
