@@ -25,11 +25,11 @@ func core() []Part {
 			Keys: schema.Describe(struct{ Roots, Allow, Deny, Core []string }{}, toolNotes()),
 		},
 		{
-			Path: "tools.exec", Doc: "How shell commands are sandboxed (see security.md), how long they may run, and on which machine. A mistake in this section denies `exec` and `tmux`.",
+			Path: "tools.exec", Doc: "How shell commands are sandboxed (see sandbox.md), how long they may run, and on which machine. A mistake in this section denies `exec` and `tmux`.",
 			Keys: schema.Describe(d.Tools.Exec, execNotes()),
 		},
 		{
-			Path: "tools.web", Doc: "The web search engine, and the secrets that may be sent to the web: see security.md. A mistake in this section denies `web_search`.",
+			Path: "tools.web", Doc: "The web search engine, and the secrets that may be sent to the web: see network.md. A mistake in this section denies `web_search`.",
 			Keys: schema.Describe(d.Tools.Web, webNotes()),
 		},
 		mcpPart(d), toolHooksPart(),
@@ -61,7 +61,7 @@ func core() []Part {
 			{Name: "hold", Least: "0s", Most: "1h", Example: `"10s"`, Doc: "The delay of messages to other people, during which `hob outbox drop ID` or `/cancel ID` can stop them; 0s sends at once. Messages that you send yourself are never delayed."},
 			{Name: "announce", Example: "true", Doc: "Notify you about each delayed message."},
 		})},
-		{Path: "network", Doc: "How hob reaches the servers of channels and models; see security.md. Proxy settings of the environment are ignored.", Keys: proxyOf("none", `"http://sam:env:PROXY_PASSWORD@proxy.example.org:3128"`)},
+		{Path: "network", Doc: "How hob reaches the servers of channels and models; see proxy.md. Proxy settings of the environment are ignored.", Keys: proxyOf("none", `"http://sam:env:PROXY_PASSWORD@proxy.example.org:3128"`)},
 		{Path: "voice", Doc: "The server that transcribes voice notes: any server with OpenAI's API for transcriptions. Without it hob keeps the notes and says that it did not listen; see attachments.md.", Keys: schema.Describe(d.Voice, []schema.Note{
 			{Name: "base_url", Unset: "none", Example: `"https://api.openai.com/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address, without `/audio/transcriptions`."},
 			{Name: "model", Example: `"whisper-1"`, Doc: "The server's name for the model."},
@@ -113,8 +113,8 @@ func modelNotes() []schema.Note {
 		{Name: "model", Unset: "none", Example: `"provider/name"`, Doc: "The server's name for the model."},
 		{Name: "api_key", Unset: "none", Example: `"env:OPENROUTER_API_KEY"`, Doc: "The key for the server: a reference to a secret, or the key itself."},
 		{Name: "base_url", Unset: "the backend's own", Example: `"https://openrouter.ai/api/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address; required for `compatible`."},
-		{Name: "max_output_tokens", Unset: "8192, or what the backend prefers: see models.md", Least: "1", Example: "8192", Doc: "The limit of one answer, in tokens; less than `context_tokens`."},
-		{Name: "context_tokens", Unset: "what the server says, else what its backend usually has: see models.md", Least: "1", Example: "200000", Doc: "The size of one request, in tokens."},
+		{Name: "max_output_tokens", Unset: "8192, or what the backend prefers: see model-requests.md", Least: "1", Example: "8192", Doc: "The limit of one answer, in tokens; less than `context_tokens`."},
+		{Name: "context_tokens", Unset: "what the server says, else what its backend usually has: see model-requests.md", Least: "1", Example: "200000", Doc: "The size of one request, in tokens."},
 		{Name: "thinking", Unset: "the model decides", Words: []string{"off", "minimal", "low", "medium", "high", "xhigh"}, Example: `"medium"`, Doc: "How much the model thinks before it answers."},
 		proxyOf("as in `[network]`", `"none"`)[0].Note,
 		{Name: "price", Unset: "not known: tokens are counted", Example: "{ input = 3.0, cached = 0.3, output = 15.0 }", Doc: "The model's price, if the server does not report the cost."},

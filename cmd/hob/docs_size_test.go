@@ -26,9 +26,6 @@ var long = map[string]struct {
 	"docs/benchmarks.md":   {3_000, "for people who change hob"},
 	"docs/mcp.md":          {3_500, "both sides of the protocol; to be split"},
 	"docs/schedules.md":    {2_600, "to be split"},
-	"docs/models.md":       {1_700, "to be split"},
-	"docs/operations.md":   {1_900, "to be split"},
-	"docs/security.md":     {3_300, "to be split"},
 }
 
 // TestDocsAreShort: nobody reads a page of 8,000 words.

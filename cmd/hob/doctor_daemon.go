@@ -48,7 +48,7 @@ func (v *findings) progress(s *doctorFacts) {
 		v.add(checkFail, "hob service restart", "the scheduler makes no progress")
 	}
 	if s.status.Database.Fault != "" {
-		v.add(checkFail, "hob status; docs/operations.md says what to do", "hob cannot store: %s", s.status.Database.Fault)
+		v.add(checkFail, "hob status; docs/starting.md says what to do", "hob cannot store: %s", s.status.Database.Fault)
 	}
 	if s.status.SafeMode.On {
 		v.add(checkFail, "hob safe-mode off", "safe mode is on: %s", s.status.SafeMode.Why)

@@ -169,7 +169,7 @@ func setupHint() string {
 			continue
 		}
 		if strings.Contains(path, "apparmor") {
-			return "AppArmor forbids user namespaces; allow hob to make one: the package does, and docs/security.md has the profile for other installations"
+			return "AppArmor forbids user namespaces; allow hob to make one: the package does, and docs/sandbox.md has the profile for other installations"
 		}
 		return "the kernel forbids user namespaces; allow them: " + path
 	}
