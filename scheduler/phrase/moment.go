@@ -27,7 +27,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 		period, ok := p.in.period()
 		_ = ok && p.in.take("from", "now")
 		if !ok {
-			if few := p.in.take("a", "few") || p.in.takeAny("few", "some", "several"); few && spec.Unit(p.in.word(0)) > 0 {
+			if few := p.in.take("a", "few") || p.in.takeAny("few", "some", "several"); few && spec.Unit(p.in.word(0)) > 0 && strings.HasSuffix(p.in.word(0), "s") {
 				return spec.Spec{}, false, p.in.unclear("not how many; give a number, e.g. in 5 minutes")
 			}
 			// A word without a digit after "in" makes this no schedule; after a digit, only the unit is wrong.
