@@ -105,9 +105,26 @@ func (d Jobs) JobNamed(ctx context.Context, name string) (scheduler.Job, error) 
 		return scheduler.Job{}, err
 	}
 	if len(list) == 0 {
-		return scheduler.Job{}, event.NewFault(event.Missing, "hob cron list shows them", "there is no job %s", name)
+		return scheduler.Job{}, d.noJob(ctx, name)
 	}
 	return list[0], nil
+}
+
+// noJob is the error for a name that no job has, with similar names as the hint.
+func (d Jobs) noJob(ctx context.Context, name string) error {
+	rs, err := d.core.read().QueryContext(ctx, "SELECT name FROM triggers WHERE "+ofJobs+" AND removed = 0")
+	names, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (string, error) {
+		var n string
+		return n, rs.Scan(&n)
+	})
+	if err != nil {
+		return err
+	}
+	hint := "hob cron list shows them"
+	if near := tools.Nearest(name, names, 3); len(near) > 0 {
+		hint = "there is " + strings.Join(near, ", ")
+	}
+	return event.NewFault(event.Missing, hint, "there is no job %s", name)
 }
 
 // Moved lists the jobs whose due time may have changed since a version, and the newest version. due is zero for jobs that no longer fire.

@@ -13,8 +13,17 @@ type signal struct{ words, usual string }
 // signals returns the ways to ask for a reminder, a longer one before its own beginning.
 func signals() []signal {
 	list := []signal{
-		{"remind me", ""}, {"remind us", ""}, {"wake me up", "wake up"}, {"wake me", "wake up"}, {"get me up", "wake up"},
-		{"alert me", "it is time"}, {"notify me", "it is time"}, {"ping me", "it is time"}, {"nudge me", "it is time"}, {"warn me", "it is time"}, {"buzz me", "it is time"},
+		{"remind me", ""},
+		{"remind us", ""},
+		{"wake me up", "wake up"},
+		{"wake me", "wake up"},
+		{"get me up", "wake up"},
+		{"alert me", "it is time"},
+		{"notify me", "it is time"},
+		{"ping me", "it is time"},
+		{"nudge me", "it is time"},
+		{"warn me", "it is time"},
+		{"buzz me", "it is time"},
 	}
 	for _, verb := range []string{"set", "set me", "create", "make", "add", "start", "put", "new", ""} {
 		for _, article := range []string{"a", "an", "the", "my", ""} {
