@@ -62,7 +62,7 @@ func back(text string) string {
 		if strings.HasPrefix(words, "th") && !sign || strings.HasSuffix(lowered(head, len(head)), "say") {
 			continue
 		}
-		return strings.TrimRight(head, " ,.!?")
+		return back(strings.TrimRight(head, " ,.!?"))
 	}
 	return text
 }

@@ -82,33 +82,87 @@ func became(t *testing.T, a llm.Answer, now time.Time) string {
 	return "at " + r.Next[0].In(now.Location()).Format(form) + ": " + in.Prompt
 }
 
-// Each phrase of the table becomes what a person means by it. The table was written before the answers were seen.
-func TestPhrasesAsPeopleTypeThem(t *testing.T) {
+// row is a line of the table.
+type row struct{ text, want string }
+
+// table reads testdata/phrases.txt.
+func table(t testing.TB) (rows []row) {
+	t.Helper()
 	raw, err := os.ReadFile("testdata/phrases.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, now := interpreter(t)
-	n := 0
 	for line := range strings.Lines(string(raw)) {
-		text, want, ok := strings.Cut(strings.TrimSpace(line), " => ")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
+		if text, want, ok := strings.Cut(strings.TrimSpace(line), " => "); ok && !strings.HasPrefix(line, "#") {
+			rows = append(rows, row{text, want})
 		}
-		n++
-		got := became(t, typed(t, i, text), now)
-		for k, part := range strings.Split(want, "; and ") {
+	}
+	return rows
+}
+
+// Each phrase of the table becomes what a person means by it. The table was written before the answers were seen.
+func TestPhrasesAsPeopleTypeThem(t *testing.T) {
+	i, now := interpreter(t)
+	rows := table(t)
+	for _, r := range rows {
+		got := became(t, typed(t, i, r.text), now)
+		for k, part := range strings.Split(r.want, "; and ") {
 			said, talk := strings.CutPrefix(part, "says ")
-			if talk || k > 0 {
-				if !strings.HasPrefix(got, "says ") || !strings.Contains(got, said) {
-					t.Errorf("%q\n got %s\nwant %s", text, got, want)
-				}
-			} else if got != want {
-				t.Errorf("%q\n got %s\nwant %s", text, got, want)
+			talk = talk || k > 0
+			if talk && !(strings.HasPrefix(got, "says ") && strings.Contains(got, said)) || !talk && got != part {
+				t.Errorf("%q\n got %s\nwant %s", r.text, got, r.want)
 			}
 		}
 	}
-	if n < 300 {
-		t.Errorf("the table has %d phrases, want 300", n)
+	if len(rows) < 300 {
+		t.Errorf("the table has %d phrases, want 300", len(rows))
 	}
+}
+
+// Politeness before or after a command of the table changes nothing.
+func TestPolitenessChangesNothing(t *testing.T) {
+	i, now := interpreter(t)
+	for _, r := range table(t) {
+		if strings.HasPrefix(r.want, "says ") {
+			continue
+		}
+		polite := []string{"please " + r.text, "Hey hob, " + r.text, "I'd like you to " + r.text}
+		if !strings.HasSuffix(r.text, "please") && !strings.HasSuffix(r.text, "?") {
+			polite = append(polite, "hi, could you please "+r.text, "can you "+r.text+"?")
+		}
+		// What follows these words is passed on as it is, also a word of politeness at the end.
+		word, _, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(r.text, "pls ")), " ")
+		if word != "run" && word != "say" && word != "send" && word != "write" && !strings.Contains(r.text, ": ") && !strings.HasSuffix(r.text, "please") {
+			end := strings.TrimRight(r.text, ".!? ")
+			if end == r.text {
+				polite = append(polite, end+" please", end+", please!", end+", thanks")
+			}
+		}
+		for _, text := range polite {
+			if got := became(t, typed(t, i, text), now); got != r.want {
+				t.Errorf("%q\n got %s\nwant %s", text, got, r.want)
+			}
+		}
+	}
+}
+
+// Whatever is typed gets a text or calls that their tools can read, and a job gets a schedule that can be read.
+func FuzzPhrases(f *testing.F) {
+	for _, r := range table(f) {
+		f.Add(r.text)
+	}
+	for _, text := range []string{"please", "hey hob,", "can you", "remind me to to at", "timer a a", "(((((", "1+", "- - 3", "set a reminder, please, thanks", "say\xff", "can you say please", "İstanbul: say x"} {
+		f.Add(text)
+	}
+	i, now := interpreter(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		a := typed(t, i, text)
+		if (a.Text == "") == (len(a.Calls) == 0) {
+			t.Fatalf("%q: want a text or a call, got %+v", text, a)
+		}
+		if len(a.Calls) > 0 && !i.Understands(text) {
+			t.Fatalf("%q is acted on and not understood", text)
+		}
+		became(t, a, now) // fails on arguments and schedules that cannot be read
+	})
 }
