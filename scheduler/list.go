@@ -101,3 +101,12 @@ func (j Job) Often() string {
 	}
 	return fmt.Sprintf("this runs every %s, %s times a day; for a longer period write, for example, every 10 minutes", spoken(gap), thousands(int64(24*time.Hour/gap)))
 }
+
+// NoJob is the error for a name that no job has. near are similar names.
+func NoJob(name string, near []string) error {
+	hint := "hob cron list shows them"
+	if len(near) > 0 {
+		hint = "there is " + strings.Join(near, ", ")
+	}
+	return event.NewFault(event.Missing, hint, "there is no job %s", name)
+}

@@ -110,21 +110,13 @@ func (d Jobs) JobNamed(ctx context.Context, name string) (scheduler.Job, error) 
 	return list[0], nil
 }
 
-// noJob is the error for a name that no job has, with similar names as the hint.
+// noJob is the error for a name that no job has.
 func (d Jobs) noJob(ctx context.Context, name string) error {
-	rs, err := d.core.read().QueryContext(ctx, "SELECT name FROM triggers WHERE "+ofJobs+" AND removed = 0")
-	names, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (string, error) {
-		var n string
-		return n, rs.Scan(&n)
-	})
-	if err != nil {
+	var names string // a name has no spaces
+	if err := d.core.read().QueryRowContext(ctx, "SELECT coalesce(group_concat(name, ' '), '') FROM triggers WHERE "+ofJobs+" AND removed = 0").Scan(&names); err != nil {
 		return err
 	}
-	hint := "hob cron list shows them"
-	if near := tools.Nearest(name, names, 3); len(near) > 0 {
-		hint = "there is " + strings.Join(near, ", ")
-	}
-	return event.NewFault(event.Missing, hint, "there is no job %s", name)
+	return scheduler.NoJob(name, tools.Nearest(name, strings.Fields(names), 3))
 }
 
 // Moved lists the jobs whose due time may have changed since a version, and the newest version. due is zero for jobs that no longer fire.

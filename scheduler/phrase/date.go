@@ -85,7 +85,7 @@ func (p *parser) numericDate() (day, bool, error) {
 		p.in.pos++
 		return d, true, nil
 	}
-	if d, ok, err := p.shortDate(); ok || err != nil {
+	if d, ok, err := shortDate(p); ok || err != nil {
 		return d, ok, err
 	}
 	date, _, ok := isoDate(p.in.word(0))
@@ -149,7 +149,7 @@ func splitDay(word string) (day, bool) {
 
 // shortDate reads "24/12", "12/24", "24.12." and "24.12", the next such day, if a time follows. One number must be above 12. Without a time
 // the word may be anything else ("24/7").
-func (p *parser) shortDate() (day, bool, error) {
+func shortDate(p *parser) (day, bool, error) {
 	sign := "/"
 	if strings.Contains(p.in.word(0), ".") {
 		sign = "."
@@ -176,7 +176,7 @@ func (p *parser) shortDate() (day, bool, error) {
 		p.in.pos = mark
 		return day{}, false, nil
 	}
-	d, err := p.thisYear(a, b)
+	d, err := thisYear(p, a, b)
 	return d, err == nil, err
 }
 
@@ -222,12 +222,12 @@ func (p *parser) namedDate() (day, bool, error) {
 		return day{year: year, month: time.Month(m), day: d, named: true}, true, nil
 	}
 	p.in.pos = mark
-	date, err := p.thisYear(d, m)
+	date, err := thisYear(p, d, m)
 	return date, err == nil, err
 }
 
 // thisYear returns the next such day of a month. The current year decides whether 29 February exists.
-func (p *parser) thisYear(d, m int) (day, error) {
+func thisYear(p *parser, d, m int) (day, error) {
 	date := day{year: p.now.Year(), month: time.Month(m), day: d, years: 1, named: true}
 	if d > spec.MonthDays(date.year, m) {
 		return day{}, p.in.unclear("%s %d has no day %d", date.month, date.year, d)

@@ -117,7 +117,7 @@ func (p *reader) behind(t *daytime) (err error) {
 }
 
 // usualTime returns the hour that is taken where no time is given, and notes it.
-func (p *reader) usualTime(hour int) []clockTime {
+func usualTime(p *reader, hour int) []clockTime {
 	p.assumed = append(p.assumed, fmt.Sprintf("no time was given: %d:00 is taken", hour))
 	return []clockTime{{hour: hour, sure: true}}
 }
@@ -126,7 +126,7 @@ func (p *reader) usualTime(hour int) []clockTime {
 const unlikelyHour = 7
 
 // noteEarly notes a time such as "at 5", which is taken as 05:00 but may be meant for the afternoon.
-func (p *reader) noteEarly(c clockTime) {
+func noteEarly(p *reader, c clockTime) {
 	if c.sure || c.hour < 1 || c.hour > 11 {
 		return
 	}
@@ -148,7 +148,7 @@ func (p *reader) settle(t *daytime) error {
 		return nil
 	}
 	if t.clocks == nil {
-		t.clocks = p.usualTime(t.part.usual)
+		t.clocks = usualTime(p, t.part.usual)
 	}
 	for i, c := range t.clocks {
 		meant, ok := t.part.of(c)

@@ -15,10 +15,8 @@ func (p *parser) after() (spec.Spec, bool, error) {
 		return spec.Spec{}, false, nil // dated reads "in the evening"
 	}
 	day, found := fromToday(p)
-	fromNow := false
 	if !found {
-		fromNow = p.fromNow()
-		if !fromNow && !p.in.take("in") && !p.in.take("at", "in") { // hob cron add --at "in 20 minutes"
+		if !fromNow(p) && !p.in.take("in") && !p.in.take("at", "in") { // hob cron add --at "in 20 minutes"
 			return spec.Spec{}, false, nil
 		}
 		day, found = months(p)
@@ -68,7 +66,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 }
 
 // fromNow reports whether a period and "from now" come next: "5 minutes from now". It only looks ahead.
-func (p *parser) fromNow() bool {
+func fromNow(p *parser) bool {
 	mark := p.in.pos
 	defer func() { p.in.pos = mark }()
 	_, ok := p.in.period()
@@ -219,7 +217,7 @@ func (p dayReader) timed(t *daytime, again bool) error {
 	if !again || t.parted {
 		return p.in.notBehind(atWhatTime)
 	}
-	t.clocks, p.in.timeless = p.in.usualTime(usualHour), true
+	t.clocks, p.in.timeless = usualTime(p.in, usualHour), true
 	return nil
 }
 
@@ -258,7 +256,7 @@ func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
 	times, ok := cronTimes(clocks)
 	for _, c := range clocks {
 		if c.hour < unlikelyHour {
-			p.in.noteEarly(c)
+			noteEarly(p.in, c)
 		}
 	}
 	if !ok {
@@ -299,7 +297,7 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 	// Days beyond the end of a month are carried over by spec.Instant.
 	at := spec.Instant(p.zone, d.year, d.month, d.day, c.seconds())
 	if passed := !at.After(p.now); c.hour < unlikelyHour || passed && d.days > 0 {
-		p.in.noteEarly(c)
+		noteEarly(p.in, c)
 	}
 	switch {
 	case at.After(p.now):

@@ -23,7 +23,7 @@ func (s *state) scheduledAs(job jobArgs, text string) string {
 		head = "I will remind you "
 	}
 	times := strings.Split(next, ", ")
-	when := s.spoken(times[0])
+	when := spoken(times[0], s.m.now)
 	if len(times) > 1 {
 		when = every(job.Schedule) + ", first " + when
 	}
@@ -46,24 +46,24 @@ func every(schedule string) string {
 
 // spoken returns a time of the cron tool as people say it: "today at 12:19", "tomorrow at 09:00", "on Friday at 09:00", "on 24 December at
 // 17:00". Seconds are shown when the time is near. A text in another form is returned as it is.
-func (s *state) spoken(text string) string {
-	if s.m.now == nil {
+func spoken(text string, now func() time.Time) string {
+	if now == nil {
 		return text
 	}
-	now := s.m.now()
-	at, err := time.ParseInLocation("Mon 2006-01-02 15:04:05", text, now.Location())
+	today := now()
+	at, err := time.ParseInLocation("Mon 2006-01-02 15:04:05", text, today.Location())
 	if err != nil {
-		at, err = time.ParseInLocation("Mon 2006-01-02 15:04", text, now.Location())
+		at, err = time.ParseInLocation("Mon 2006-01-02 15:04", text, today.Location())
 	}
 	if err != nil {
 		return text
 	}
 	form := "15:04"
-	if at.Second() != 0 && at.Sub(now) < 2*time.Minute {
+	if at.Second() != 0 && at.Sub(today) < 2*time.Minute {
 		form = "15:04:05"
 	}
 	clock := " at " + at.Format(form)
-	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	midnight := time.Date(today.Year(), today.Month(), today.Day(), 0, 0, 0, 0, today.Location())
 	switch {
 	case at.Before(midnight.AddDate(0, 0, 1)):
 		return "today" + clock
@@ -71,16 +71,16 @@ func (s *state) spoken(text string) string {
 		return "tomorrow" + clock
 	case at.Before(midnight.AddDate(0, 0, 7)):
 		return "on " + at.Format("Monday") + clock
-	case at.Year() == now.Year():
+	case at.Year() == today.Year():
 		return "on " + at.Format("Monday, 2 January") + clock
 	}
 	return "on " + at.Format("Monday, 2 January 2006") + clock
 }
 
 // similar returns a sentence with the names that are like the one that no job or watch has. The errors of the tools list them.
-func (s *state) similar() string {
+func similar(messages []llm.Message) string {
 	var names []string
-	for _, msg := range s.messages {
+	for _, msg := range messages {
 		if _, hint, ok := strings.Cut(event.TextOf(msg.Parts), "\nhint: there is "); ok && msg.Role == llm.ToolRole && msg.IsError {
 			names = append(names, hint)
 		}

@@ -26,7 +26,7 @@ func (s *state) lost(input string) string {
 	case s.wasLost:
 		return notUnderstood + " help lists what I can do."
 	}
-	return notUnderstood + " Without a language model I know plain commands, for example:\n\n  " + strings.Join(s.fitting(input), "\n  ") + "\n\nhelp lists them all."
+	return notUnderstood + " Without a language model I know plain commands, for example:\n\n  " + strings.Join(fitting(s.tools, input), "\n  ") + "\n\nhelp lists them all."
 }
 
 // toldLost reports whether an earlier answer of the conversation was notUnderstood.
@@ -102,7 +102,7 @@ func foreign(input string) bool {
 }
 
 // fitting returns up to three examples whose tools are available, those first whose subject the text mentions.
-func (s *state) fitting(input string) []string {
+func fitting(tools map[string]bool, input string) []string {
 	words := strings.Fields(plainWords(input))
 	var near, rest []string
 	for _, e := range []struct{ tool, example, subjects string }{
@@ -114,7 +114,7 @@ func (s *state) fitting(input string) []string {
 		{toolGrep, "find milk", "search look where contains"},
 		{toolWrite, "write notes.md: buy milk", "list shopping buy todo save"},
 	} {
-		if !s.tools[e.tool] {
+		if !tools[e.tool] {
 			continue
 		}
 		if slices.ContainsFunc(strings.Fields(e.subjects), func(w string) bool { return slices.Contains(words, w) }) {

@@ -3,6 +3,9 @@ package builtin
 import (
 	"slices"
 	"strings"
+	"time"
+
+	"hob/daemon/llm"
 )
 
 // talk answers small talk and questions about the time in one line. It is empty for any other text.
@@ -42,7 +45,7 @@ func (s *state) reply(plain, text string) string {
 	case said("yes", "y", "ok", "okay", "no", "n", "sure", "yep", "yeah", "nope", "alright", "fine", "never mind", "nevermind", "nothing", "do it", "go ahead", "go on", "continue", "maybe"):
 		return "I have no open question here. hob approvals list shows what waits for your decision."
 	case said("quit", "exit", "bye", "goodbye", "good bye", "see you", "ciao", "logout", "log out", "q", "close", ":q"):
-		if s.source() == "cli" {
+		if source(s.messages) == "cli" {
 			return "Ctrl-D or Ctrl-C leaves this terminal."
 		}
 		return "Goodbye" + name + ". Write whenever you need me."
@@ -55,7 +58,7 @@ func (s *state) reply(plain, text string) string {
 	case said("setup", "set up", "login", "log in", "connect", "connect a model", "install", "configure", "settings", "config"):
 		return s.help()
 	}
-	if answer := s.clock(plain); answer != "" {
+	if answer := clock(s.m.now, plain); answer != "" {
 		return answer
 	}
 	sign := asked(strings.ToLower(text))
@@ -66,8 +69,8 @@ func (s *state) reply(plain, text string) string {
 }
 
 // source returns the channel of the newest input, "" if it is not known.
-func (s *state) source() string {
-	for _, m := range slices.Backward(s.messages) {
+func source(messages []llm.Message) string {
+	for _, m := range slices.Backward(messages) {
 		if m.Envelope != nil {
 			return m.Envelope.Source
 		}
@@ -84,11 +87,11 @@ func asked(question string) string {
 }
 
 // clock answers questions about the date and the time.
-func (s *state) clock(plain string) string {
-	if s.m.now == nil {
+func clock(now func() time.Time, plain string) string {
+	if now == nil {
 		return ""
 	}
-	switch now := s.m.now(); asked(strings.TrimSuffix(plain, " now")) {
+	switch now := now(); asked(strings.TrimSuffix(plain, " now")) {
 	case "date", "time", "day", "date today", "day today", "day is it", "day is it today", "day is today", "date is it", "date is it today", "date is today", "time is it", "the time", "today", "todays date",
 		"date and time", "time and date", "year", "year is it", "month", "month is it", "weekday":
 		return "It is " + now.Format("Monday, 2 January 2006, 15:04") + " (" + now.Location().String() + ")."

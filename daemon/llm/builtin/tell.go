@@ -43,7 +43,7 @@ func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 			return "" // the call to watch reports the outcome
 		}
 		if name, gone := s.nowhere(msg); gone {
-			return "There is no job or watch named " + name + ". " + s.similar()
+			return "There is no job or watch named " + name + ". " + similar(s.messages)
 		}
 		return s.outcome(reached(s.calls[msg.CallID]), text, msg.IsError)
 	case msg.Role != llm.User:
