@@ -10,6 +10,7 @@ import (
 	"hob/daemon/skills"
 	"hob/daemon/store"
 	"hob/daemon/triggers"
+	"hob/scheduler"
 )
 
 // chatReports writes the short texts of the chat commands.
@@ -120,26 +121,10 @@ func (b chatReports) schedule(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var lines []string
-	for _, j := range list {
-		line := j.Name + ": " + j.Spec
-		switch {
-		// A job is shown in its first state of these: a broken job may also be paused, but the cause matters more.
-		case j.Broken != "":
-			line += " (broken: " + j.Broken + ")"
-		case j.Paused:
-			line += " (paused)"
-		case len(j.Next) > 0:
-			line += ", next " + b.status.zone.text(j.Next[0])
-		default:
-			line += " (done)"
-		}
-		lines = append(lines, line)
-	}
-	if len(lines) == 0 {
+	if len(list) == 0 {
 		return "There are no jobs.", nil
 	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(scheduler.Lines(list, b.status.zone.location().String()), "\n"), nil
 }
 
 // quiet returns the end of the owner's quiet time.

@@ -25,40 +25,15 @@ func jobClock(j scheduler.View) func(time.Time) string {
 	return func(t time.Time) string { return console.InZone(t, zone, fine) }
 }
 
-// jobSchedule is the schedule, and whether a gate can hold a run back.
-func jobSchedule(j scheduler.View) string {
-	if j.Gate != "" {
-		return console.Period(j.Spec) + ", gated"
-	}
-	return console.Period(j.Spec)
-}
-
-// jobState is the next time, or the reason why there is none. The order matters: a broken or paused job may
-// still have times in its row.
-func jobState(j scheduler.View) string {
-	switch {
-	case j.Broken != "":
-		return "broken"
-	case j.Paused:
-		return "paused"
-	case jobHeld(j) != "":
-		return jobHeld(j)
-	case len(j.Next) == 0:
-		return "done"
-	}
-	return jobClock(j)(j.Next[0])
-}
-
-// jobHeld says until when the job backs off after failures; "" if it does not.
-func jobHeld(j scheduler.View) string {
-	if j.BackoffUntil.IsZero() {
-		return ""
+// jobState is the next time, or the reason why there is none. clock is the owner's: only a job in another zone names its zone.
+func jobState(j scheduler.View, clock cli.Clock) string {
+	if j.Broken != "" {
+		return "broken" // hob cron show has the reason
 	}
 	zone, err := scheduler.Zone(j.Zone)
-	if err != nil {
-		zone = time.UTC
-	}
-	return "held until " + j.BackoffUntil.In(zone).Format("15:04") + " after " + console.Plural(int64(j.Failures), "failure")
+	local := err == nil && len(j.Next) > 0 && console.InZone(j.Next[0], zone, false) == clock(j.Next[0])
+	state, _ := j.State(local)
+	return state
 }
 
 // jobInWords replaces the estimate and the backoff of a job by sentences. The other bytes stay, so that the
@@ -80,8 +55,8 @@ func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
 		}
 		raw = bytes.Replace(raw, in.Estimate, text, 1)
 	}
-	if jobHeld(j) != "" {
-		raw = bytes.Replace(raw, append([]byte(`"held_until":`), in.Held...), []byte(`"held":"`+strings.TrimPrefix(jobHeld(j), "held ")+`"`), 1)
+	if j.Held() != "" {
+		raw = bytes.Replace(raw, append([]byte(`"held_until":`), in.Held...), []byte(`"held":"`+strings.TrimPrefix(j.Held(), "held ")+`"`), 1)
 	}
 	return raw
 }
@@ -90,9 +65,9 @@ func jobInWords(j scheduler.View, raw json.RawMessage) json.RawMessage {
 func cronListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[scheduler.View]{
 		Route: api.Jobs, Short: "List the jobs with their next times, those that run next first", None: "there are no jobs yet; make one with: hob cron add",
-		Head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
-		Row: func(j scheduler.View, _ cli.Clock) []string {
-			return []string{j.Name, jobSchedule(j), j.Zone, jobState(j), j.Prompt}
+		Head: []string{"JOB", "SCHEDULE", "NEXT", "PROMPT"},
+		Row: func(j scheduler.View, clock cli.Clock) []string {
+			return []string{j.Name, j.Schedule(), jobState(j, clock), j.Prompt}
 		},
 	})
 }

@@ -105,9 +105,18 @@ func (d Jobs) JobNamed(ctx context.Context, name string) (scheduler.Job, error) 
 		return scheduler.Job{}, err
 	}
 	if len(list) == 0 {
-		return scheduler.Job{}, event.NewFault(event.Missing, "hob cron list shows them", "there is no job %s", name)
+		return scheduler.Job{}, d.noJob(ctx, name)
 	}
 	return list[0], nil
+}
+
+// noJob is the error for a name that no job has.
+func (d Jobs) noJob(ctx context.Context, name string) error {
+	var names string // a name has no spaces
+	if err := d.core.read().QueryRowContext(ctx, "SELECT coalesce(group_concat(name, ' '), '') FROM triggers WHERE "+ofJobs+" AND removed = 0").Scan(&names); err != nil {
+		return err
+	}
+	return scheduler.NoJob(name, tools.Nearest(name, strings.Fields(names), 3))
 }
 
 // Moved lists the jobs whose due time may have changed since a version, and the newest version. due is zero for jobs that no longer fire.

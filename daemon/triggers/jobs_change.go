@@ -52,6 +52,9 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 	}
 	view, err := s.estimated(ctx, j)
 	view.Notes = taken(d, r, old.Session)
+	if often := j.Often(); often != "" {
+		view.Notes = append(view.Notes, often)
+	}
 	return view, scheduler.Put{Job: j}, err
 }
 

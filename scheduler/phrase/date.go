@@ -15,7 +15,15 @@ func (p *parser) date() (day, bool, error) {
 	_ = p.in.takeAny("on", "at")
 	switch {
 	case p.in.take("today"):
-		return p.today(0), true, nil
+		d := p.today(0)
+		d.current = true
+		return d, true, nil
+	case p.in.word(0) == "yesterday" && p.days.yesterday():
+		return day{}, false, p.in.unclear("yesterday has passed; give a later time, e.g. tomorrow at 17:00")
+	case p.in.word(0) == "next" && (p.in.word(1) == "week" || p.in.word(1) == "month" || p.in.word(1) == "year"),
+		p.in.word(0) == "this" && (p.in.word(1) == "week" || p.in.word(1) == "weekend" || p.in.word(1) == "month"):
+		p.in.pos += 2
+		return day{}, false, p.in.unclear("not on which day; name one, e.g. next monday at 9")
 	case p.in.take("tonight"):
 		d := p.today(0)
 		d.tonight = true
@@ -77,6 +85,9 @@ func (p *parser) numericDate() (day, bool, error) {
 		p.in.pos++
 		return d, true, nil
 	}
+	if d, ok, err := shortDate(p); ok || err != nil {
+		return d, ok, err
+	}
 	date, _, ok := isoDate(p.in.word(0))
 	if !ok {
 		return day{}, false, p.days.unclearDate()
@@ -136,6 +147,42 @@ func splitDay(word string) (day, bool) {
 	return day{year: year, month: time.Month(second), day: first, named: true}, true
 }
 
+// shortDate reads "24/12", "12/24", "24.12." and "24.12", the next such day, if a time follows. One number must be above 12. Without a time
+// the word may be anything else ("24/7").
+func shortDate(p *parser) (day, bool, error) {
+	sign := "/"
+	if strings.Contains(p.in.word(0), ".") {
+		sign = "."
+	}
+	first, second, ok := strings.Cut(p.in.word(0), sign)
+	a, err := digits(first)
+	b, err2 := digits(second)
+	if !ok || err != nil || err2 != nil || a < 1 || b < 1 || a > 31 || b > 31 || a > 12 && b > 12 {
+		return day{}, false, nil
+	}
+	mark := p.in.pos
+	p.in.pos++
+	_ = sign == "." && p.in.take(".")
+	switch {
+	case !p.days.dayBehind():
+		p.in.pos = mark
+		return day{}, false, nil
+	case a <= 12 && b <= 12 && a != b && sign == "/":
+		return day{}, false, p.in.unclear("not which is the day and which the month: write the date as 24 december or 2026-12-24")
+	case b > 12 && sign == "/":
+		a, b = b, a
+	}
+	if b > 12 || a > spec.MonthDays(leapYear, b) {
+		p.in.pos = mark
+		return day{}, false, nil
+	}
+	d, err := thisYear(p, a, b)
+	return d, err == nil, err
+}
+
+// leapYear is any year with a 29 February.
+const leapYear = 2028
+
 // splitDate cuts a date and a time that are joined by a T into two words.
 func (p *parser) splitDate() {
 	tok := p.in.toks[p.in.pos]
@@ -165,18 +212,25 @@ func (p *parser) namedDate() (day, bool, error) {
 	if !ok {
 		return day{}, false, nil
 	}
-	date := day{year: p.now.Year(), month: time.Month(m), day: d, years: 1, named: true}
 	mark := p.in.pos
 	_ = p.in.take(",")
 	if year, err := digits(p.in.word(0)); err == nil && len(p.in.word(0)) == 4 {
 		p.in.pos++
-		date.year, date.years = year, 0
-	} else {
-		p.in.pos = mark
+		if d > spec.MonthDays(year, m) {
+			return day{}, false, p.in.unclear("%s %d has no day %d", time.Month(m), year, d)
+		}
+		return day{year: year, month: time.Month(m), day: d, named: true}, true, nil
 	}
-	// Without a year, the current one decides whether 29 February exists.
+	p.in.pos = mark
+	date, err := thisYear(p, d, m)
+	return date, err == nil, err
+}
+
+// thisYear returns the next such day of a month. The current year decides whether 29 February exists.
+func thisYear(p *parser, d, m int) (day, error) {
+	date := day{year: p.now.Year(), month: time.Month(m), day: d, years: 1, named: true}
 	if d > spec.MonthDays(date.year, m) {
-		return day{}, false, p.in.unclear("%s %d has no day %d", date.month, date.year, d)
+		return day{}, p.in.unclear("%s %d has no day %d", date.month, date.year, d)
 	}
-	return date, true, nil
+	return date, nil
 }

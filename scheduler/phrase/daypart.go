@@ -1,6 +1,7 @@
 package phrase
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 type part struct {
 	name        string
 	from, until int // the hours of the part, both included; a night runs past midnight
-	usual       int // the hour that it means without a time; 0 for none
+	usual       int // the hour that it means without a time
 }
 
 // partOf finds a part by its name, also in the plural.
@@ -21,7 +22,7 @@ func partOf(word string) (part, bool) {
 		{"morning", 0, 11, usualHour},
 		{"afternoon", 12, 18, 15},
 		{"evening", 16, 23, 20},
-		{"night", 20, 4, 0},
+		{"night", 20, 4, 20},
 		{"tonight", 16, 23, 20},
 	} {
 		if word == p.name || word == p.name+"s" && p.name != "tonight" || word == "nightly" && p.name == "night" {
@@ -115,20 +116,46 @@ func (p *reader) behind(t *daytime) (err error) {
 	return err
 }
 
+// usualTime returns the hour that is taken where no time is given, and notes it.
+func usualTime(p *reader, hour int) []clockTime {
+	p.assumed = append(p.assumed, fmt.Sprintf("no time was given: %d:00 is taken", hour))
+	return []clockTime{{hour: hour, sure: true}}
+}
+
+// unlikelyHour is the first hour of the morning at which most people are awake. Earlier ones are probably meant for the afternoon.
+const unlikelyHour = 7
+
+// noteEarly notes a time such as "at 5", which is taken as 05:00 but may be meant for the afternoon.
+func noteEarly(p *reader, c clockTime) {
+	if c.sure || c.hour < 1 || c.hour > 11 {
+		return
+	}
+	later := "evening"
+	if c.hour < 5 {
+		later = "afternoon"
+	}
+	minutes := ""
+	if c.minute > 0 {
+		minutes = fmt.Sprintf(":%02d", c.minute)
+	}
+	p.assumed = append(p.assumed, fmt.Sprintf("%02d:%02d in the morning is taken; write %d%spm for the %s", c.hour, c.minute, c.hour, minutes, later))
+}
+
 // settle turns parts of the day into clock times. A part without a time means its usual hour; with a time, it says am or pm.
-// A night without a time stays without one. A time that is not in its part is an error.
+// A time that is not in its part is an error.
 func (p *reader) settle(t *daytime) error {
 	if !t.parted {
 		return nil
 	}
-	if t.clocks == nil && t.part.usual > 0 {
-		t.clocks = []clockTime{{hour: t.part.usual, sure: true}}
+	if t.clocks == nil {
+		t.clocks = usualTime(p, t.part.usual)
 	}
 	for i, c := range t.clocks {
 		meant, ok := t.part.of(c)
 		if !ok {
 			return p.unclear("%02d:%02d is not %s: write it as 20:00 or 8pm", c.hour, c.minute, t.part.when())
 		}
+		meant.sure = true
 		t.clocks[i] = meant
 	}
 	return nil

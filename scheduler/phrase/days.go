@@ -330,8 +330,12 @@ func holiday(p *reader) (day, month int) {
 		return 1, 1
 	case p.take("christmas", "eve"):
 		return 24, 12
-	case p.take("christmas", "day"):
+	case p.take("christmas", "day"), p.take("christmas"):
 		return 25, 12
+	case p.take("halloween"):
+		return 31, 10
+	case p.take("valentine's", "day"), p.take("valentine’s", "day"), p.take("valentines", "day"):
+		return 14, 2
 	}
 	return 0, 0
 }

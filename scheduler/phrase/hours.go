@@ -11,9 +11,15 @@ import (
 // ends when the last hour begins; a period in hours includes the last hour. is reports whether hours come next.
 func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err error) {
 	mark := p.in.pos
-	between := p.in.take("between")
-	if !between && !p.in.take("from") {
-		return spec.Spec{}, false, nil
+	between, from := p.in.take("between"), p.in.take("from")
+	var set *dayset
+	if !between && !from {
+		// The days may come first: "on weekdays between 9 and 17". Without hours after them, they belong to another form.
+		set, err = p.days.recurring()
+		if between, from = p.in.take("between"), p.in.take("from"); err != nil || set == nil || !between && !from {
+			p.in.pos = mark
+			return spec.Spec{}, false, nil
+		}
 	}
 	first, ok, err := p.in.clock(true)
 	if err != nil || !ok {
@@ -28,6 +34,10 @@ func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err err
 	last, ok, err := p.in.clock(true)
 	if err != nil || !ok {
 		return spec.Spec{}, true, p.in.notBehind("until when, e.g. between 9 and 17")
+	}
+	if !last.sure && last.hour < 12 && last.hour <= first.hour && first.hour < last.hour+12 { // "from 9 to 5"
+		last.hour += 12
+		p.in.assumed = append(p.in.assumed, fmt.Sprintf("%d:00 is taken as the end", last.hour))
 	}
 	if first.seconds()%3600 != 0 || last.seconds()%3600 != 0 || first.hour >= last.hour {
 		return spec.Spec{}, true, p.in.unclear("these are not full hours of one day, the earlier one first: write them as 9 and 17")
@@ -44,8 +54,10 @@ func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err err
 	default:
 		return spec.Spec{}, true, p.in.unclear("this period does not fit into hours: the fields of cron can say more")
 	}
-	// The days may follow: "between 9 and 17 on weekdays". Without them, all days count.
-	set, err := p.days.recurring()
+	// The days may follow: "between 9 and 17 on weekdays". Without any, all days count.
+	if set == nil {
+		set, err = p.days.recurring()
+	}
 	switch {
 	case err != nil:
 		return spec.Spec{}, true, err

@@ -44,15 +44,42 @@ func chunks(text string) func(yield func(start, end int) bool) {
 	}
 }
 
+// usual returns the usual form of a word that people abbreviate or often spell wrongly.
+func usual(word string) string {
+	switch word {
+	case "&":
+		return "and"
+	case "tmrw", "tmr", "tmw", "tomorow", "tommorow", "tommorrow", "tomorrrow", "tomorro", "2moro", "2morrow":
+		return "tomorrow"
+	case "tonite", "2nite", "2night":
+		return "tonight"
+	case "teusday", "tuseday", "tusday":
+		return "tuesday"
+	case "wensday", "wendsday", "wednsday", "wedensday":
+		return "wednesday"
+	case "thrusday", "thursady":
+		return "thursday"
+	case "saterday", "satruday":
+		return "saturday"
+	case "evry", "evrey", "eveyr":
+		return "every"
+	case "minuts", "mintues", "minuets", "minuites":
+		return "minutes"
+	case "xmas":
+		return "christmas"
+	}
+	return word
+}
+
 // tokenize splits a word into tokens at separators.
-// "&" is read as "and".
 func tokenize(text string, start, end int) []token {
 	var toks []token
 	add := func(from, to int) {
 		if from < to {
-			word := strings.ToLower(text[from:to])
-			if word == "&" {
-				word = "and"
+			word := usual(strings.ToLower(text[from:to]))
+			if word == "everyday" {
+				toks = append(toks, token{"every", from, from + len("every")})
+				word, from = "day", from+len("every")
 			}
 			toks = append(toks, token{word, from, to})
 		}

@@ -11,16 +11,23 @@ import (
 // after reads "in 20 minutes", "in 2 days", "in 2 days at 9", "in 3 months", "a week from today". Whole days keep the time of day,
 // also across clock changes. In a month that is too short, the last day counts.
 func (p *parser) after() (spec.Spec, bool, error) {
+	if _, part := partOf(p.in.word(2)); part && p.in.word(0) == "in" && p.in.word(1) == "the" {
+		return spec.Spec{}, false, nil // dated reads "in the evening"
+	}
 	day, found := fromToday(p)
 	if !found {
-		if !p.in.take("in") && !p.in.take("at", "in") { // hob cron add --at "in 20 minutes"
+		if !fromNow(p) && !p.in.take("in") && !p.in.take("at", "in") { // hob cron add --at "in 20 minutes"
 			return spec.Spec{}, false, nil
 		}
 		day, found = months(p)
 	}
 	if !found {
 		period, ok := p.in.period()
+		_ = ok && p.in.take("from", "now")
 		if !ok {
+			if few := p.in.take("a", "few") || p.in.takeAny("few", "some", "several"); few && spec.Unit(p.in.word(0)) > 0 && strings.HasSuffix(p.in.word(0), "s") {
+				return spec.Spec{}, false, p.in.unclear("not how many; give a number, e.g. in 5 minutes")
+			}
 			// A word without a digit after "in" makes this no schedule; after a digit, only the unit is wrong.
 			if next := p.in.word(0); next != "" && (next[0] < '0' || next[0] > '9') {
 				return spec.Spec{}, false, p.in.unknown()
@@ -52,10 +59,18 @@ func (p *parser) after() (spec.Spec, bool, error) {
 	}
 	// Without a time of day, it is the current one, to the second.
 	if t.clocks == nil {
-		t.clocks = []clockTime{{hour: p.now.Hour(), minute: p.now.Minute(), second: p.now.Second()}}
+		t.clocks = []clockTime{{hour: p.now.Hour(), minute: p.now.Minute(), second: p.now.Second(), sure: true}}
 	}
 	s, err := p.single(day, t.clocks)
 	return s, true, err
+}
+
+// fromNow reports whether a period and "from now" come next: "5 minutes from now". It only looks ahead.
+func fromNow(p *parser) bool {
+	mark := p.in.pos
+	defer func() { p.in.pos = mark }()
+	_, ok := p.in.period()
+	return ok && p.in.take("from", "now")
 }
 
 // fromToday reads "a week from today", "two days from tomorrow", "3 months from now".
@@ -113,6 +128,7 @@ type day struct {
 	days, years int
 	tonight     bool
 	named       bool // the phrase names the day
+	current     bool // the phrase is "today": an hour that has passed may be meant for the afternoon
 }
 
 // today returns the date a number of days after the current one. It calculates in UTC, where every day has 24 hours.
@@ -149,8 +165,15 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	if set == nil {
 		date, isDate, err = p.date()
 	}
-	if err != nil || (set == nil && !isDate && t.clocks == nil) {
-		return spec.Spec{}, err != nil, err
+	if err != nil {
+		return spec.Spec{}, true, err
+	}
+	// Without a day, "in the evening" is the next one.
+	if set == nil && !isDate && t.clocks == nil {
+		mark := p.in.pos
+		if t.part, t.parted = p.in.part(); !t.parted || mark == p.in.pos-1 {
+			return spec.Spec{}, false, nil
+		}
 	}
 	// "tonight" is a day and a part of the day.
 	if date.tonight {
@@ -194,7 +217,7 @@ func (p dayReader) timed(t *daytime, again bool) error {
 	if !again || t.parted {
 		return p.in.notBehind(atWhatTime)
 	}
-	t.clocks, p.in.timeless = []clockTime{{hour: usualHour, sure: true}}, true
+	t.clocks, p.in.timeless = usualTime(p.in, usualHour), true
 	return nil
 }
 
@@ -231,6 +254,11 @@ func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 // repeated makes the spec of recurring days and times. A distance ("every other") is counted from the first day that comes.
 func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
 	times, ok := cronTimes(clocks)
+	for _, c := range clocks {
+		if c.hour < unlikelyHour {
+			noteEarly(p.in, c)
+		}
+	}
 	if !ok {
 		return spec.Spec{}, p.in.unclear("these times do not fit into one schedule: make a job for each")
 	}
@@ -268,7 +296,16 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 	}
 	// Days beyond the end of a month are carried over by spec.Instant.
 	at := spec.Instant(p.zone, d.year, d.month, d.day, c.seconds())
-	if !at.After(p.now) && (d.days > 0 || d.years > 0) {
+	if passed := !at.After(p.now); c.hour < unlikelyHour || passed && d.days > 0 {
+		noteEarly(p.in, c)
+	}
+	switch {
+	case at.After(p.now):
+	case d.current && !c.sure && c.hour < 12:
+		c.hour += 12
+		at = spec.Instant(p.zone, d.year, d.month, d.day, c.seconds())
+		p.in.assumed = []string{fmt.Sprintf("%02d:%02d is taken, because %02d:%02d has passed", c.hour, c.minute, c.hour-12, c.minute)}
+	case d.days > 0, d.years > 0:
 		at = spec.Instant(p.zone, d.year+d.years, d.month, d.day+d.days, c.seconds())
 	}
 	if !at.After(p.now) {

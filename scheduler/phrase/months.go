@@ -16,7 +16,7 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 	mark := p.in.pos
 	_ = p.in.takeAny("on", "at")
 	if p.in.take("the", "end") || p.in.take("end") {
-		if p.ofMonth() {
+		if p.ofMonth() || p.in.take("of", "month") || p.in.take("of", "this", "month") {
 			return &dayset{dom: "L"}, nil
 		}
 		// "at the end" without a month is not a schedule.
@@ -24,6 +24,7 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 		return nil, nil
 	}
 	start := p.in.pos
+	on := start > mark || start > 0 && p.in.toks[start-1].text == "on"
 	// Counting working days would need the holidays of the country.
 	if len(p.places()) > 0 && p.in.takeAny("weekday", "workday") {
 		return nil, p.in.unclear("working days are not counted; name a day, e.g. the last friday of the month")
@@ -47,12 +48,20 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 		return nil, p.in.unclear(`not whether that is every other one or one in each month: say "every other %s" or "the %s of the month"`,
 			p.in.toks[p.in.pos-1].text, p.in.text[p.in.toks[mark].start:p.in.toks[p.in.pos-1].end])
 	// "on the 1st at 9" may be one date or monthly.
-	case set.dow == "" && p.dayBehind():
+	case set.dow == "" && (p.dayBehind() || on && p.ends()):
 		return nil, p.in.unclear(`not whether it is once or every month: say "on the 1st of every month at 9", or a date such as 2026-12-01`)
 	}
 	// The words may be a single date instead, which date reads.
 	p.in.pos = mark
 	return nil, nil
+}
+
+// yesterday reports whether "yesterday" is meant as a time: nothing or a time follows.
+func (p dayReader) yesterday() bool {
+	p.in.pos++
+	found := p.ends() || p.dayBehind()
+	p.in.pos--
+	return found
 }
 
 // dayBehind reports whether a time of day comes next, which shows that the words before it mean a day.

@@ -27,15 +27,16 @@ type Resolved struct {
 	Recurring bool        // false for a single instant
 	Words     string      // the phrase as given
 	Next      []time.Time // the next three instants in the given zone, or fewer if there are no more
-	Assumed   string      // a sentence about what was assumed because the phrase does not say it, "" for nothing
+	Assumed   string      // sentences, one in a line, about what was assumed because the phrase does not say it, "" for nothing
 }
 
 // Resolve reads a schedule in words or as a spec: "every weekday at 9", "in 20 minutes", "every other tuesday at 9", "the last day of the
 // month at noon", "0 9 * * 1-5", "@daily", "every 30m", "at 2026-12-24 17:00".
 //
 // Times are in zone. Without am or pm they use the 24-hour clock, unless a part of the day says otherwise: "at 8 in the evening".
-// A part of the day without a time stands for an hour: morning is 9:00, afternoon 15:00, evening 20:00; night stands for none.
-// Recurring days without a time ("every other tuesday") are at 9:00, and Assumed says so; a single day without a time is an error.
+// A part of the day without a time stands for an hour: morning is 9:00, afternoon 15:00, evening and night 20:00.
+// Recurring days without a time ("every other tuesday") are at 9:00; a single day without a time is an error. Assumed names such an hour,
+// and an early one ("at 5") that may be meant for the afternoon.
 // "Three times a day" is spread evenly from 9:00 to 21:00, if that gives full hours. "Every other" days, weeks and months are
 // counted from the first one that comes. A period starts at now.
 //
@@ -82,9 +83,7 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 		return Resolved{}, "", p.in.notBehind(atWhatTime)
 	}
 	r := Resolved{Spec: s.String(), Recurring: s.Recurring(), Words: p.in.understood(), Next: spec.Preview(s, zone, now, now, 3)}
-	if p.in.timeless {
-		r.Assumed = fmt.Sprintf("no time was given: %d:00 is taken", usualHour)
-	}
+	r.Assumed = strings.Join(p.in.assumed, "\n")
 	if len(r.Next) == 0 {
 		return Resolved{}, "", fmt.Errorf("schedule %q: no such time comes any more; %s", words, examples)
 	}

@@ -16,7 +16,8 @@ type reader struct {
 	toks []token
 	pos  int
 
-	timeless bool // recurring days were read, but no time
+	timeless bool     // recurring days were read, but no time
+	assumed  []string // sentences about readings that were chosen, because the words allow others
 }
 
 // more reports whether words are left.
@@ -80,8 +81,15 @@ func (p *reader) skipTo(end int) {
 	}
 }
 
-// period reads "20 minutes", "1h30m", "half an hour".
+// period reads "20 minutes", "1h30m", "half an hour", "a couple of hours".
 func (p *reader) period() (time.Duration, bool) {
+	mark := p.pos
+	_ = p.take("a")
+	if couple := p.take("couple", "of") || p.take("couple"); couple && spec.Unit(p.word(0)) > 0 {
+		p.pos++
+		return 2 * spec.Unit(p.toks[p.pos-1].text), true
+	}
+	p.pos = mark
 	period, n := spec.ReadPeriod(p.words())
 	p.pos += n
 	return period, n > 0
@@ -110,9 +118,9 @@ func (p *reader) unclear(format string, args ...any) error {
 	return fmt.Errorf("schedule %q: understood %q, but %s", p.text, p.understood(), why)
 }
 
-// notBehind makes an error: something is missing at the end, or the next words are not understood.
+// notBehind makes an error: something is missing where the schedule ends, or the next words are not understood.
 func (p *reader) notBehind(missing string) error {
-	if !p.more() {
+	if (dayReader{p}).ends() {
 		return p.unclear("not %s", missing)
 	}
 	return p.unclear("not %q: it does not say %s", p.rest(), missing)

@@ -230,7 +230,7 @@ func (c cron) run(ctx context.Context, call tools.Call, in CronInput, _ tools.In
 	switch in.Action {
 	case "list":
 		list, err := c.jobs.List(ctx)
-		return tools.Result{Content: table(list), Data: CronOutput{Jobs: list}, Foreign: foreign(list)}, err
+		return tools.Result{Content: table(list, call.Zone), Data: CronOutput{Jobs: list}, Foreign: foreign(list)}, err
 	case "add":
 		return c.plan(ctx, call, in, scheduler.View{}, "added")
 	case "runs":
@@ -381,7 +381,7 @@ func sentence(j scheduler.View) string {
 		text += "\nit does not run again"
 	}
 	// The next time is that of the schedule; a job that backs off skips it.
-	if waits := held(j); waits != "" {
+	if waits := j.Held(); waits != "" {
 		text += "\n" + waits
 	}
 	// Notes are remarks of the scheduler about the schedule.
@@ -404,22 +404,6 @@ func sentence(j scheduler.View) string {
 	return text
 }
 
-// held describes how long a job pauses after failures, "" if it does not.
-func held(j scheduler.View) string {
-	if j.BackoffUntil.IsZero() {
-		return ""
-	}
-	zone, err := tools.Zone(j.Zone)
-	if err != nil {
-		zone = time.UTC
-	}
-	times := "failures"
-	if j.Failures == 1 {
-		times = "failure"
-	}
-	return fmt.Sprintf("held until %s after %d %s", j.BackoffUntil.In(zone).Format("15:04"), j.Failures, times)
-}
-
 // times returns the next slots as local times.
 func times(j scheduler.View) []string {
 	loc, err := tools.Zone(j.Zone)
@@ -440,32 +424,10 @@ func times(j scheduler.View) []string {
 	return out
 }
 
-// table lists jobs, one per line.
-func table(jobs []scheduler.View) string {
+// table lists jobs, one per line. zone is the reader's.
+func table(jobs []scheduler.View, zone string) string {
 	if len(jobs) == 0 {
 		return "there are no jobs yet"
 	}
-	lines := make([]string, 0, len(jobs))
-	for _, j := range jobs {
-		// The state with the greatest consequence replaces the next time.
-		state := "next " + strings.Join(times(j)[:min(1, len(j.Next))], "")
-		switch {
-		case j.Broken != "":
-			state = "cannot run: " + j.Broken
-		case j.Paused:
-			state = "paused"
-		case held(j) != "":
-			state = held(j)
-		case len(j.Next) == 0:
-			state = "done"
-		}
-		if j.Failures > 0 && held(j) == "" {
-			state += fmt.Sprintf(", failed %d in a row", j.Failures)
-		}
-		if j.Gate != "" {
-			state += ", gated"
-		}
-		lines = append(lines, fmt.Sprintf("#%d %s | %s, %s | %s | %s", j.ID, j.Name, j.Spec, j.Zone, state, brief(j.Prompt)))
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(scheduler.Lines(jobs, zone), "\n")
 }

@@ -100,7 +100,7 @@ func do(t *testing.T, b *book, c tools.Call) tools.Result {
 
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{`{"action":"list"}`, "#7 morning | cron 0 9 * * 1-5, Europe/Berlin | next Mon 2026-11-23 09:00 | brief me\n#8 broken | ?, UTC | cannot run: no such zone | \n#9 paused | every 1h, UTC | paused, failed 2 in a row | "},
+		{`{"action":"list"}`, "#7 morning | cron 0 9 * * 1-5 | next Mon 23 Nov 2026 09:00 | brief me\n#8 broken | ? | cannot run: no such zone | \n#9 paused | every 1h | paused, failed 2 in a row | "},
 		{
 			`{"action":"add","schedule":"every weekday at 9","prompt":"brief me"}`,
 			"added: morning (#7): cron 0 9 * * 1-5, Europe/Berlin\nnext: Mon 2026-11-23 09:00, Tue 2026-11-24 09:00, Wed 2026-11-25 09:00\nprompt: brief me\nanswers go to: owner",

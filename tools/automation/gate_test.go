@@ -59,7 +59,7 @@ func TestGateIsTold(t *testing.T) {
 	if b.draft.GateText != "date" || !strings.Contains(res.Content, "runs only if its gate opens: exit:test -e go url:https://example.org") {
 		t.Errorf("%q: %s", b.draft.GateText, res.Content)
 	}
-	if res := do(t, b, call(`{"action":"list"}`, "")); !strings.Contains(res.Content, "09:00, gated |") || strings.Count(res.Content, "gated") != 1 {
+	if res := do(t, b, call(`{"action":"list"}`, "")); !strings.Contains(res.Content, "1-5, gated |") || strings.Count(res.Content, "gated") != 1 {
 		t.Errorf("%s", res.Content)
 	}
 }

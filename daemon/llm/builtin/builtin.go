@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"hob/daemon/llm"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	Owner   string  // the owner's name for the greeting; empty: none
 	Config  string  // the config file's path as shown to the user; default: config.toml in hob's home folder
 	Why     string  // a sentence that says why the configured model does not answer; empty: none is configured
+
+	Now func() time.Time // the time in the owner's zone; nil: questions about the time are not understood
 }
 
 // model implements llm.Model. Its fields are those of Options.
@@ -38,6 +41,7 @@ type model struct {
 	owner   string
 	config  string
 	why     string
+	now     func() time.Time
 }
 
 // The interpreter has no limits. A number this large prevents cutting and compaction.
@@ -45,7 +49,7 @@ const unlimited = 1 << 30
 
 // New returns the interpreter. It is safe for concurrent use when o.Phrases is.
 func New(o Options) llm.Model {
-	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config, why: o.Why}
+	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config, why: o.Why, now: o.Now}
 	if m.config == "" {
 		m.config = "config.toml in hob's home folder"
 	}

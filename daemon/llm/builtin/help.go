@@ -17,11 +17,6 @@ func (s *state) help() string {
 	return head + "\n\n" + s.abilities()
 }
 
-// lost answers a text that is not a command.
-func (s *state) lost() string {
-	return "I am the built-in interpreter, and I did not understand that. I can do plain commands:\n\n" + s.abilities()
-}
-
 // abilities lists the commands whose tools are available. The rest is for the owner: it names his files and servers.
 func (s *state) abilities() string {
 	if !s.owner() {
@@ -41,26 +36,25 @@ func (s *state) owner() bool {
 func abilities(tools map[string]bool) string {
 	var lines []string
 	for _, a := range []struct{ tool, line string }{
-		{toolCron, "remind me in 20m to stretch"},
-		{toolCron, "every weekday at 9: read todo.txt"},
-		{toolCron, "at 17:00 tomorrow: say time to go"},
-		{toolCron, "list jobs · pause NAME · resume NAME · delete NAME · run job NAME · runs of NAME"},
-		{toolWatch, "watch ~/Downloads/*.pdf: say a new paper is there · list watches · pause NAME · delete NAME"},
+		{toolCron, "remind me in 20m to stretch · set a timer for 5 minutes · wake me up at 7"},
+		{toolCron, "every weekday at 9: run df -h · at 17:00 tomorrow: say time to go"},
+		{toolCron, "list reminders · pause NAME · resume NAME · cancel NAME · run job NAME · runs of NAME"},
 		{toolExec, "run df -h"},
-		{toolRead, "read notes.md"},
 		{toolWrite, "write notes.md: buy milk"},
-		{toolList, "list files in src"},
-		{toolGrep, "find TODO in *.go"},
+		{toolRead, "read notes.md"},
+		{toolList, "list files"},
+		{toolGrep, "find milk"},
+		{toolWatch, "watch notes.md: say the notes have changed · list watches · cancel NAME"},
 		{toolRemember, "remember that the door code is 4711"},
 		{toolMemory, "what do you know about the door"},
 		{toolForget, "forget the door code"},
-		{toolMessage, "send telegram:1 hello"},
+		{toolMessage, "send owner hello"},
 	} {
 		if tools[a.tool] || deferred(a.tool) && tools[toolCatalog] {
 			lines = append(lines, "  "+a.line)
 		}
 	}
-	return strings.Join(append(lines, "  say hello · help"), "\n")
+	return strings.Join(append(lines, "  what time is it · say hello · help"), "\n")
 }
 
 // connect explains how to connect a model, or why the configured one does not answer.

@@ -25,7 +25,7 @@ func TestHelpForOthers(t *testing.T) {
 	} {
 		for _, why := range []string{"", "the model at http://10.0.0.7 does not answer"} {
 			m := builtin.New(builtin.Options{Phrases: phrases{}, Owner: "Sam", Config: path, Why: why})
-			for _, text := range []string{"help", "what is the weather like?"} {
+			for _, text := range []string{"help", "help me"} {
 				in := typed(1, text)
 				in.Envelope.Trust, in.Envelope.Source = c.trust, c.source
 				a, err := m.Answer(t.Context(), llm.Request{Tools: allTools(), Messages: []llm.Message{in}}, nil)

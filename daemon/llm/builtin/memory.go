@@ -13,23 +13,6 @@ const (
 	toolForget   = "memory_forget"
 )
 
-// polite removes the words around a request that carry no meaning.
-func polite(text string) string {
-	for again := true; again; {
-		again = false
-		for _, words := range []string{"please", "please,", "hob", "hob,", "hey", "could you", "can you", "would you"} {
-			if rest, ok := after(text, strings.Fields(words)...); ok && rest != "" {
-				text, again = rest, true
-			}
-		}
-	}
-	bare := strings.TrimRight(text, "!?., ")
-	if i := len(bare) - len("please"); i > 0 && strings.EqualFold(bare[i:], "please") && strings.ContainsRune(" ,", rune(bare[i-1])) {
-		return strings.TrimRight(bare[:i], " ,")
-	}
-	return text
-}
-
 // first returns the text after the first of the beginnings that it has.
 func first(text string, beginnings ...string) (string, bool) {
 	for _, words := range beginnings {
@@ -42,9 +25,12 @@ func first(text string, beginnings ...string) (string, bool) {
 
 // remember parses "remember that TEXT". "Remember to TEXT" asks for a reminder.
 func (g *grammar) remember(text string) (plan, bool) {
-	text = polite(text)
-	if rest, ok := first(text, "remember to", "don't forget to", "don’t forget to", "do not forget to"); ok {
-		return g.reminder(rest), true
+	if rest, ok := first(text, "remember to", "don't forget to", "don’t forget to", "dont forget to", "do not forget to"); ok {
+		// "Don't forget to remind me" is a request like any other.
+		if p, ok := g.remind(rest); ok {
+			return p, true
+		}
+		return g.unforgotten(rest), true
 	}
 	rest, ok := first(text, "remember that", "remember this:", "remember:", "remember", "note that", "keep in mind that", "keep in mind:", "don't forget that", "don’t forget that", "do not forget that")
 	if !ok {
@@ -63,18 +49,17 @@ func (g *grammar) remember(text string) (plan, bool) {
 	return call(toolRemember, "content", rest), true
 }
 
-// reminder is the plan of "remember to TEXT": a reminder when it says when, else a question.
-func (g *grammar) reminder(what string) plan {
+// unforgotten is the plan of "remember to TEXT": a reminder when it says when, else a question.
+func (g *grammar) unforgotten(what string) plan {
 	if _, _, err := g.timed(what); errors.Is(err, ErrNoPhrase) {
 		return plan{say: "When shall I remind you? For example: remind me tomorrow at 9 to " + strings.TrimRight(what, ".!? ") + "\nA fact that I shall keep begins with: remember that"}
 	}
-	p, _ := g.remind("remind me to " + what)
-	return p
+	return g.reminder("to "+what, signal{})
 }
 
 // forget parses "forget TEXT". The tool asks before anything is removed.
 func forget(text string) (plan, bool) {
-	rest, ok := first(polite(text), "forget what i told you about", "forget what i said about", "forget everything about", "forget about", "forget that", "forget:", "forget")
+	rest, ok := first(text, "forget what i told you about", "forget what i said about", "forget everything about", "forget about", "forget that", "forget:", "forget")
 	if !ok {
 		return plan{}, false
 	}
@@ -86,7 +71,7 @@ func forget(text string) (plan, bool) {
 
 // known parses "what do you know about TEXT".
 func known(text string) (plan, bool) {
-	rest, ok := first(polite(text), "what do you know about", "what do you know of", "what do you remember about", "what do you remember of", "what did i tell you about",
+	rest, ok := first(text, "what do you know about", "what do you know of", "what do you remember about", "what do you remember of", "what did i tell you about",
 		"tell me what you know about", "do you remember", "what do you know", "what do you remember")
 	if !ok {
 		return plan{}, false

@@ -17,6 +17,7 @@ type state struct {
 	messages []llm.Message
 	calls    map[string]llm.Call // by call ID
 	last     int                 // index of the newest answer; -1: none
+	wasLost  bool                // an earlier answer of the conversation has shown examples
 	drawn    bool                // the transcript has envelopes, so a user message without one is hob's own note
 }
 
@@ -30,6 +31,7 @@ func (m *model) open(r llm.Request) *state {
 	if len(r.Messages) == 0 {
 		return s
 	}
+	s.wasLost = toldLost(r.Messages)
 	s.drawn = slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return m.Envelope != nil })
 	// The newest message belongs to the running turn.
 	turn := r.Messages[len(r.Messages)-1].Step.Turn
@@ -107,8 +109,9 @@ func (s *state) input(msg llm.Message) bool {
 
 // jobArgs are the arguments of a cron call that the interpreter made.
 type jobArgs struct {
-	Action string `json:"action"`
-	Prompt string `json:"prompt"`
+	Action   string `json:"action"`
+	Schedule string `json:"schedule"`
+	Prompt   string `json:"prompt"`
 }
 
 // jobOf decodes them; zero for another tool.

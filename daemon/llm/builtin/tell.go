@@ -43,9 +43,9 @@ func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 			return "" // the call to watch reports the outcome
 		}
 		if name, gone := s.nowhere(msg); gone {
-			return "That did not work: there is no job or watch named " + name + "\nHint: list jobs and list watches show them"
+			return "There is no job or watch named " + name + ". " + similar(s.messages)
 		}
-		return outcome(reached(s.calls[msg.CallID]), text, msg.IsError)
+		return s.outcome(reached(s.calls[msg.CallID]), text, msg.IsError)
 	case msg.Role != llm.User:
 		return ""
 	case s.input(msg):
@@ -68,7 +68,7 @@ func (s *state) late(text string, waiting map[string]string) string {
 	place := "pending #" + found[1]
 	id := waiting[place]
 	delete(waiting, place)
-	return outcome(reached(s.calls[id]), found[2], errorForm().MatchString(found[2]))
+	return s.outcome(reached(s.calls[id]), found[2], errorForm().MatchString(found[2]))
 }
 
 // direct answers an input that needs no tool. An input with a call is answered by the call's result.
@@ -87,7 +87,10 @@ func (s *state) direct(msg llm.Message) string {
 	case p.say != "":
 		return p.say
 	case p.tool == "":
-		return s.lost()
+		if answer := s.talk(words(msg)); answer != "" {
+			return answer
+		}
+		return s.lost(words(msg))
 	case !s.reachable(p):
 		return "I understand that, but I cannot do it here: the tool " + p.tool + " is not available; hob tool list --all says why."
 	default:
@@ -103,7 +106,7 @@ var errorForm = sys.Regexp(`^(?:VALIDATION_ERROR|NOT_FOUND|CONFLICT|PERMISSION_D
 	`CONFIG_ERROR|LLM_ASSIST_REQUIRED|CANCELLED|OUTCOME_UNKNOWN|UNKNOWN): `)
 
 // outcome turns the result of one call into text for the user.
-func outcome(c llm.Call, text string, failed bool) string {
+func (s *state) outcome(c llm.Call, text string, failed bool) string {
 	if failed {
 		return failure(text)
 	}
@@ -113,10 +116,10 @@ func outcome(c llm.Call, text string, failed bool) string {
 	case toolRead:
 		return unnumbered(text)
 	case toolCron:
-		return scheduledAs(jobOf(c), text)
+		return s.scheduledAs(jobOf(c), text)
 	case toolMessage:
 		return "It is on its way: " + text
-	case toolList, toolWrite, toolGrep, toolMemory, toolWatch:
+	case toolList, toolWrite, toolGrep, toolMemory, toolWatch, toolTasks:
 		return text
 	case toolRecall:
 		return unnumbered(text)
@@ -195,24 +198,4 @@ func unnumbered(text string) string {
 		return "The file is empty."
 	}
 	return strings.Trim(page+"\n\n"+tail, "\n")
-}
-
-// scheduledAs confirms a new job: what will happen, when, and how the schedule was understood. For other actions it returns the tool's
-// text.
-func scheduledAs(job jobArgs, text string) string {
-	if job.Action != "add" {
-		return text
-	}
-	head := "I will do that: " + job.Prompt
-	if what, ok := strings.CutPrefix(job.Prompt, "say: "); ok {
-		head = "I will remind you: " + what
-	}
-	head = strings.TrimRight(head, ". ") + "."
-	// The tool answers with the schedule as it was understood, then a line "next: TIME".
-	understood, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	next, ok := strings.CutPrefix(rest, "next: ")
-	if !ok {
-		return head + "\n" + text
-	}
-	return head + " Next: " + next + "\n(" + understood + ")"
 }

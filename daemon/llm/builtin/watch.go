@@ -16,9 +16,6 @@ const (
 
 // watches parses "watch PATH: PROMPT" and all commands about existing watches.
 func watches(text string) (plan, bool) {
-	if is(text, "watches", "list watches", "list my watches", "show watches") {
-		return call(toolWatch, "action", "list"), true
-	}
 	for _, c := range []struct{ word, action string }{{"pause", "pause"}, {"resume", "resume"}, {"delete", "remove"}, {"remove", "remove"}} {
 		// Without the word "watch", the rule jobs takes the text, and again tries a watch if no job has the name.
 		for _, words := range [][]string{{c.word, "watch"}, {c.word, "the", "watch"}} {
@@ -58,7 +55,7 @@ func (s *state) reach(p plan) (llm.Call, bool) {
 }
 
 // deferred reports whether a tool may be missing from the request and still be reachable through the catalog tool.
-func deferred(tool string) bool { return tool == toolWatch || tool == toolForget }
+func deferred(tool string) bool { return tool == toolWatch || tool == toolForget || tool == toolTasks }
 
 // reachable reports whether the tool of a plan can be called, directly or through the catalog.
 func (s *state) reachable(p plan) bool {

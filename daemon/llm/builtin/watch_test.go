@@ -24,7 +24,6 @@ func TestWatchPhrases(t *testing.T) {
 		{`watch "/srv/my files": say: x`, `{"action":"add","paths":["/srv/my files"],"prompt":"say: x"}`},
 		{`watch C:\logs\app.log: say: x`, `{"action":"add","paths":["C:\\logs\\app.log"],"prompt":"say: x"}`},
 		{"list watches", `{"action":"list"}`},
-		{"my watches", ""},
 		{"watches.", `{"action":"list"}`},
 		{"pause watch papers", `{"action":"pause","name":"papers"}`},
 		{"resume the watch papers", `{"action":"resume","name":"papers"}`},
@@ -107,7 +106,7 @@ func TestNeitherJobNorWatch(t *testing.T) {
 	watch := asked(t, both, said, called(1, cron), noJob).Calls[0]
 	watch.ID = "t1_2"
 	noWatch := result(1, "t1_2", "NOT_FOUND: there is no watch papers\nhint: there is notes", true)
-	if a := asked(t, both, said, called(1, cron), noJob, called(1, watch), noWatch); a.Text != "That did not work: there is no job or watch named papers\nHint: list jobs and list watches show them" {
+	if a := asked(t, both, said, called(1, cron), noJob, called(1, watch), noWatch); a.Text != "There is no job or watch named papers. There is: tea, notes" {
 		t.Errorf("%q", a.Text)
 	}
 	said = typed(1, "pause watch papers")

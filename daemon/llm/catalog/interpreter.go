@@ -20,7 +20,7 @@ type Interpreter struct {
 
 // Model returns the interpreter as a model. why says why it answers although a model is set up, "" when none is.
 func (i Interpreter) Model(why string) llm.Model {
-	return builtin.New(builtin.Options{Phrases: i, Owner: i.Owner(), Config: i.Path, Why: why})
+	return builtin.New(builtin.Options{Phrases: i, Owner: i.Owner(), Config: i.Path, Why: why, Now: func() time.Time { return i.Now().In(i.Zone()) }})
 }
 
 // Understands reports whether the interpreter knows a command.

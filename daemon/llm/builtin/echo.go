@@ -1,0 +1,92 @@
+package builtin
+
+import (
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// scheduledAs confirms a new job in one sentence, with a line for each reading that was chosen and for what it costs. For other actions it
+// returns the tool's text.
+func (s *state) scheduledAs(job jobArgs, text string) string {
+	_, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	next, rest, _ := strings.Cut(rest, "\n")
+	next, ok := strings.CutPrefix(next, "next: ")
+	if job.Action != "add" || !ok {
+		return text
+	}
+	what, reminder := strings.CutPrefix(job.Prompt, "say: ")
+	head := "I will do this "
+	if reminder {
+		head = "I will remind you "
+	}
+	times := strings.Split(next, ", ")
+	when := spoken(times[0], s.m.now)
+	if len(times) > 1 {
+		when = every(job.Schedule) + ", first " + when
+	}
+	// The notes follow the times; the fields of the job follow the notes. The last line is the estimate.
+	notes, fields, _ := strings.Cut("\n"+rest, "\nprompt: ")
+	estimate := fields[strings.LastIndexByte(fields, '\n')+1:]
+	if strings.Contains(estimate, "$") || strings.HasSuffix(estimate, "tokens") {
+		notes += "\n" + estimate
+	}
+	return head + when + ": " + what + notes
+}
+
+// every returns a recurring schedule for the middle of a sentence.
+func every(schedule string) string {
+	if schedule == "" || strings.ContainsAny(schedule[:1], "0123456789*@") || strings.HasPrefix(lowered(schedule, 4), "cron") {
+		return `on the schedule "` + schedule + `"`
+	}
+	return lowered(schedule, 1)
+}
+
+// spoken returns a time of the cron tool as people say it: "today at 12:19", "tomorrow at 09:00", "on Friday at 09:00", "on 24 December at
+// 17:00". Seconds are shown when the time is near. A text in another form is returned as it is.
+func spoken(text string, now func() time.Time) string {
+	if now == nil {
+		return text
+	}
+	today := now()
+	at, err := time.ParseInLocation("Mon 2006-01-02 15:04:05", text, today.Location())
+	if err != nil {
+		at, err = time.ParseInLocation("Mon 2006-01-02 15:04", text, today.Location())
+	}
+	if err != nil {
+		return text
+	}
+	form := "15:04"
+	if at.Second() != 0 && at.Sub(today) < 2*time.Minute {
+		form = "15:04:05"
+	}
+	clock := " at " + at.Format(form)
+	midnight := time.Date(today.Year(), today.Month(), today.Day(), 0, 0, 0, 0, today.Location())
+	switch {
+	case at.Before(midnight.AddDate(0, 0, 1)):
+		return "today" + clock
+	case at.Before(midnight.AddDate(0, 0, 2)):
+		return "tomorrow" + clock
+	case at.Before(midnight.AddDate(0, 0, 7)):
+		return "on " + at.Format("Monday") + clock
+	case at.Year() == today.Year():
+		return "on " + at.Format("Monday, 2 January") + clock
+	}
+	return "on " + at.Format("Monday, 2 January 2006") + clock
+}
+
+// similar returns a sentence with the names that are like the one that no job or watch has. The errors of the tools list them.
+func similar(messages []llm.Message) string {
+	var names []string
+	for _, msg := range messages {
+		if _, hint, ok := strings.Cut(event.TextOf(msg.Parts), "\nhint: there is "); ok && msg.Role == llm.ToolRole && msg.IsError {
+			names = append(names, hint)
+		}
+	}
+	if len(names) == 0 {
+		return "list jobs and list watches show the names."
+	}
+	return "There is: " + strings.Join(names, ", ")
+}

@@ -1,0 +1,112 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Lines lists jobs for a person, one in a line, those that run next first: number, name, schedule, state and prompt. zone is the reader's, ""
+// if it is not known; a time in another zone names that zone.
+func Lines(list []View, zone string) []string {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b View) int {
+		if len(a.Next) == 0 || len(b.Next) == 0 {
+			return cmp.Or(cmp.Compare(len(b.Next), len(a.Next)), cmp.Compare(a.Name, b.Name))
+		}
+		return a.Next[0].Compare(b.Next[0])
+	})
+	lines := make([]string, len(list))
+	for i, v := range list {
+		state, runs := v.State(zone == "" || v.Zone == zone)
+		if runs {
+			state = "next " + state
+		}
+		if v.Failures > 0 && v.Held() == "" {
+			state += fmt.Sprintf(", failed %d in a row", v.Failures)
+		}
+		lines[i] = fmt.Sprintf("#%d %s | %s | %s | %s", v.ID, v.Name, v.Schedule(), state, event.Shorten(strings.Join(strings.Fields(v.Prompt), " "), 80))
+	}
+	return lines
+}
+
+// Schedule returns the schedule for a list: the words of the request, a period, or "once". A gate is mentioned.
+func (v View) Schedule() string {
+	words := cmp.Or(v.Words, v.Spec)
+	switch {
+	case strings.HasPrefix(v.Spec, "at "):
+		words = "once"
+	case strings.HasPrefix(v.Spec, "every "):
+		words = plainSpec(v.Spec)
+	}
+	if v.Gate != "" {
+		words += ", gated"
+	}
+	return words
+}
+
+// State returns the next time of the job in its zone, or why there is none. runs is true for a time. With local, the zone is the reader's and
+// is not shown. The order matters: a broken or paused job may still have times in its row.
+func (v View) State(local bool) (state string, runs bool) {
+	switch {
+	case v.Broken != "":
+		return "cannot run: " + v.Broken, false
+	case v.Paused:
+		return "paused", false
+	case v.Held() != "":
+		return v.Held(), false
+	case len(v.Next) == 0:
+		return "done", false
+	}
+	form := "Mon 2 Jan 2006 15:04"
+	if slices.ContainsFunc(v.Next, func(t time.Time) bool { return t.Second() != 0 }) && strings.HasPrefix(v.Spec, "every ") {
+		form += ":05" // the times of "every 5s" would look the same
+	}
+	if !local {
+		form += " MST"
+	}
+	return v.Next[0].In(v.location()).Format(form), true
+}
+
+// Held says until when the job backs off after failures, "" if it does not.
+func (v View) Held() string {
+	if v.BackoffUntil.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("held until %s after %d %s", v.BackoffUntil.In(v.location()).Format("15:04"), v.Failures, pick(int64(v.Failures), "failure", "failures"))
+}
+
+// location is the job's zone. A row with an unknown one is broken, and its times are in UTC.
+func (v View) location() *time.Location {
+	zone, err := Zone(v.Zone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// Often warns of a schedule whose runs follow each other within a minute, "" for any other.
+func (j Job) Often() string {
+	v := j.View(j.Start())
+	if len(v.Next) < 2 {
+		return ""
+	}
+	gap := v.Next[1].Sub(v.Next[0])
+	if gap >= time.Minute {
+		return ""
+	}
+	return fmt.Sprintf("this runs every %s, %s times a day; for a longer period write, for example, every 10 minutes", spoken(gap), thousands(int64(24*time.Hour/gap)))
+}
+
+// NoJob is the error for a name that no job has. near are similar names.
+func NoJob(name string, near []string) error {
+	hint := "hob cron list shows them"
+	if len(near) > 0 {
+		hint = "there is " + strings.Join(near, ", ")
+	}
+	return event.NewFault(event.Missing, hint, "there is no job %s", name)
+}
