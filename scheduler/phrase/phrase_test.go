@@ -337,6 +337,7 @@ func TestResolveRefuses(t *testing.T) {
 		"at yesterday at 5":                            "yesterday has passed",
 		"on the 1st":                                   "once or every month",
 		"on Dec 24":                                    `understood "on Dec 24", but not at what time`,
+		"on Dec 24 to have dinner":                     `understood "on Dec 24", but not at what time`,
 		"5/6 at 9":                                     "which is the day and which the month",
 		"in a few minutes":                             "not how many",
 		"24/7":                                         "that is not a schedule",
