@@ -87,6 +87,23 @@ func MCPName(name string) string {
 	return ""
 }
 
+// MCPAddress says what is wrong with the address of a server; "": nothing.
+func MCPAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "" {
+		return "want an address like https://mcp.example.org/mcp, without credentials"
+	}
+	return ""
+}
+
+// MCPCommand says what is wrong with the command of a server; "": nothing.
+func MCPCommand(command string) string {
+	if command == "" || command == "~" || strings.HasPrefix(command, "~/") || filepath.IsAbs(command) || filepath.Base(command) == command {
+		return ""
+	}
+	return fmt.Sprintf("want the name of a program of PATH, or an absolute path, or one that begins with ~/, found %q", command)
+}
+
 // mcp reads [mcp], and each server on its own: a mistake in one leaves the others as they are.
 func (l *loader) mcp() {
 	keys := struct {
@@ -125,9 +142,8 @@ func checkMCPServer(c *checks, name string, s *MCPServer) {
 	case (s.Command == "") == (s.URL == ""):
 		c.add(c.node, c.node.key, c.section, "want either command or url", `for example command = "npx" or url = "https://mcp.example.org/mcp"`, true)
 	case s.URL != "":
-		u, err := url.Parse(s.URL)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "" {
-			c.wrong("url", "want an address like https://mcp.example.org/mcp, without credentials")
+		if text := MCPAddress(s.URL); text != "" {
+			c.wrong("url", "%s", text)
 		}
 		for _, key := range []string{"args", "env", "cwd", "binds", "network"} {
 			if c.given(key) {
@@ -141,8 +157,8 @@ func checkMCPServer(c *checks, name string, s *MCPServer) {
 			}
 		}
 	}
-	if own := s.Command == "~" || strings.HasPrefix(s.Command, "~/"); s.Command != "" && filepath.Base(s.Command) != s.Command && !filepath.IsAbs(s.Command) && !own {
-		c.wrong("command", "want the name of a program of PATH, or an absolute path, or one that begins with ~/, found %q", s.Command)
+	if text := MCPCommand(s.Command); text != "" {
+		c.wrong("command", "%s", text)
 	}
 	switch {
 	case s.ClientSecret == "":

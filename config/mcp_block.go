@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,6 +59,28 @@ func ParseMCP(doc []byte) ([]MCPBlock, error) {
 	return list, nil
 }
 
+// ParseMCPAs reads a block with one server, which gets a name of the owner's. The part that describes the server is enough.
+func ParseMCPAs(name string, doc []byte) (MCPBlock, error) {
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &top); err != nil {
+		return MCPBlock{}, fmt.Errorf("the block is no JSON: %w", err)
+	}
+	for _, key := range []string{"command", "url", "serverUrl", "httpUrl"} {
+		if v := bytes.TrimSpace(top[key]); len(v) > 0 && v[0] == '"' {
+			return mcpBlock(name, doc)
+		}
+	}
+	list, err := ParseMCP(doc)
+	switch {
+	case err != nil:
+		return MCPBlock{}, err
+	case len(list) > 1:
+		return MCPBlock{}, fmt.Errorf("the block has %d servers, and %q is the name of one", len(list), name)
+	}
+	list[0].Name = name
+	return list[0], nil
+}
+
 // mcpBlock reads one server of a block.
 func mcpBlock(name string, raw json.RawMessage) (d MCPBlock, err error) {
 	var keys map[string]json.RawMessage
@@ -96,6 +119,9 @@ func mcpBlock(name string, raw json.RawMessage) (d MCPBlock, err error) {
 	}
 	if err := d.refers(); err != nil {
 		return d, fmt.Errorf("%q: %w", name, err)
+	}
+	if (d.Command == "") == (d.URL == "") {
+		return d, fmt.Errorf("%q: want either command or url", name)
 	}
 	return d, d.fill()
 }

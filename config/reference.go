@@ -133,7 +133,11 @@ func (r Reference) find(root *node, path []string) (Part, schema.Key, *Problem) 
 		for i, k := range p.Keys {
 			known[i] = k.Name
 		}
-		return p, schema.Key{}, &Problem{Key: name, Text: fmt.Sprintf("there is no key %q in [%s]", strings.Join(path[depth:], "."), strings.Join(path[:depth], ".")), Hint: nearest(path[depth], known)}
+		hint := nearest(path[depth], known)
+		if slices.Contains(known, path[depth]) { // a key of a table that the reference does not describe, such as mcp.servers.notes.args
+			hint = "change it in the file: hob config edit"
+		}
+		return p, schema.Key{}, &Problem{Key: name, Text: fmt.Sprintf("there is no key %q in [%s]", strings.Join(path[depth:], "."), strings.Join(path[:depth], ".")), Hint: hint}
 	}
 	return Part{}, schema.Key{}, r.noSection(root, path)
 }

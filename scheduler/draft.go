@@ -32,7 +32,7 @@ type Draft struct {
 	Missed   string `toml:"missed" json:"missed,omitempty" jsonschema:"while off" enum:"once,skip,all,ask"`
 	MaxLate  string `toml:"max_late" json:"max_late,omitempty" jsonschema:"later is missed: 2h"` // a period; in a change, NoMaxLate restores the default
 	Overlap  string `toml:"overlap" json:"overlap,omitempty" jsonschema:"last still runs" enum:"fold,queue"`
-	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`                   // NoRights removes all
+	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH,mcp:NAME"`                   // NoRights removes all
 	GateText string `toml:"gate" json:"gate,omitempty" jsonschema:"if new: COMMAND, url:, files:; exit:COMMAND"` // see ParseGate
 	Limits   string `toml:"-" json:"limits,omitempty" jsonschema:"as tools=read tokens=900"`                     // for the tool; the config has Tools and MaxTokens
 
@@ -87,8 +87,8 @@ func JobFields() []Field {
 			Flag: "how late a run may start, as in 2h; none: the default again, half the period and at most 2h", Summary: true,
 		},
 		{
-			Note: schema.Note{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`, Doc: "Rights that its runs have without asking: `exec`, `net`, `net:HOST`, `read:PATH`, `write:PATH`, `message:ADDRESS`."},
-			Flag: "rights that its runs have without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, separated by commas; its runs get a session of their own; none: removes all rights",
+			Note: schema.Note{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|(read|write):[/~].*|message:.+|mcp:[a-z0-9_-]+)$`, Doc: "Rights that its runs have without asking: `exec`, `net`, `net:HOST`, `read:PATH`, `write:PATH`, `message:ADDRESS`, `mcp:SERVER`."},
+			Flag: "rights that its runs have without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, separated by commas; its runs get a session of their own; none: removes all rights",
 		},
 		{Note: schema.Note{Name: "tools", Unset: "all", Example: `["read", "grep"]`, Doc: "The only tools that its runs may call."}},
 		{Note: schema.Note{Name: "max_tokens", Unset: "no limit", Example: `20000`, Doc: "The limit of tokens for one run; the run ends when the next request would exceed it."}},

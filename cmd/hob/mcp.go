@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -212,32 +216,79 @@ func (m mcpCommands) removeCommand() *cobra.Command {
 		},
 		Question: "remove it?",
 		Remove: func(ctx context.Context, s api.MCPServer) error {
-			path, err := m.file.file()
-			if err != nil {
-				return err
-			}
-			before, err := config.FileContent(path)
-			if err != nil {
-				return err
-			}
-			next, err := document.Remove(before, []string{"mcp", "servers", s.Name})
-			if err != nil {
-				return fmt.Errorf("remove [mcp.servers.%s]: %w (change it with: hob config edit)", s.Name, err)
-			}
-			if err := saveConfig(path, before, next); err != nil {
-				return err
-			}
-			c, err := m.app.Client(ctx)
-			if err != nil {
-				return err
-			}
-			loaded(ctx, func(ctx context.Context) *error { // so that the next command finds it gone
-				if _, err := client.Show(ctx, c, api.ShowMCP, s.Name); err != nil {
-					return &err
-				}
-				return nil
-			})
-			return cli.Do(ctx, m.app, api.RemoveMCP, s.Name, api.None{}, "MCP server "+s.Name+" is removed")
+			return m.remove(ctx, s.Name)
 		},
 	})
+}
+
+// remove lets the daemon forget a server, as long as it knows the address of its tokens, and then takes the section out of config.toml with the
+// files of secrets that add has written.
+func (m mcpCommands) remove(ctx context.Context, name string) error {
+	path, err := m.file.file()
+	if err != nil {
+		return err
+	}
+	before, err := config.FileContent(path)
+	if err != nil {
+		return err
+	}
+	section := []string{"mcp", "servers", name}
+	next, err := document.Remove(before, section)
+	if err != nil {
+		return fmt.Errorf("remove [mcp.servers.%s]: %w (change it with: hob config edit)", name, err)
+	}
+	c, err := m.app.Client(ctx)
+	if err != nil {
+		return err
+	}
+	gone, err := client.Do(ctx, c, api.RemoveMCP, name, api.None{})
+	if err != nil {
+		return err
+	}
+	if err := saveConfig(path, before, next); err != nil {
+		return err
+	}
+	if err := m.removeSecrets(before, name); err != nil {
+		return err
+	}
+	loaded(ctx, func(ctx context.Context) *error { // so that the next command finds it gone
+		if _, err := client.Show(ctx, c, api.ShowMCP, name); err != nil {
+			return &err
+		}
+		return nil
+	})
+	text := "MCP server " + name + " is removed"
+	if gone.Problem != "" {
+		text += "; " + gone.Problem
+	}
+	return m.app.Done(gone, text)
+}
+
+// removeSecrets removes the files of secrets that hob mcp add has written for a server, as the config before names them.
+func (m mcpCommands) removeSecrets(before []byte, name string) error {
+	home, _, err := m.app.HomeDir()
+	if err != nil {
+		return err
+	}
+	tree, err := document.Parse(before)
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{"mcp", "servers", name} {
+		tree, _ = tree[key].(map[string]any)
+	}
+	for _, key := range []string{"env", "headers"} {
+		values, _ := tree[key].(map[string]any)
+		for variable, value := range values {
+			text, _ := value.(string)
+			number, own := strings.CutPrefix(text, "file:"+secretsFolder+"/"+secretFile(name, variable))
+			if number != "" && !strings.HasPrefix(number, "-") || !own || strings.Trim(number, "-0123456789") != "" { // keepSecret numbers files of the same name
+				continue
+			}
+			if err := os.Remove(filepath.Join(home, strings.TrimPrefix(text, "file:"))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove the secret %s: %w", variable, err)
+			}
+		}
+	}
+	return nil
 }

@@ -25,7 +25,7 @@ func (m mcpCommands) addCommand() *cobra.Command {
 	var d mcpDraft
 	var env, headers []string
 	cmd := &cobra.Command{
-		Use: "add NAME URL | NAME -- COMMAND [ARG]… | BLOCK", Short: "Use the tools of a program or of a service", Args: cli.AtLeast(1, "a NAME with a URL or a COMMAND, or a block of mcpServers"),
+		Use: "add NAME URL | NAME -- COMMAND [ARG]… | [NAME] BLOCK", Short: "Use the tools of a program or of a service", Args: cli.AtLeast(1, "a NAME with a URL or a COMMAND, or a block of mcpServers"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Write an MCP server into config.toml, start it, show what it offers, and use its tools after a yes.\n\n" +
 			"A COMMAND runs in hob's sandbox: it sees the system's programs and the folders of --bind, and has the network only with --network. A URL is a server over\n" +
@@ -48,7 +48,7 @@ func (m mcpCommands) addCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(args) == 1 {
+		if blockAt(args) >= 0 {
 			if err := m.confirmBlock(cmd.Context(), list, *yes); err != nil {
 				return err
 			}
@@ -58,47 +58,106 @@ func (m mcpCommands) addCommand() *cobra.Command {
 	return cmd
 }
 
-// drafts reads the servers that the arguments describe.
-func (m mcpCommands) drafts(cmd *cobra.Command, args []string, d mcpDraft, env, headers []string) ([]mcpDraft, error) {
-	if len(args) == 1 {
-		if f := cmd.Flags(); slices.ContainsFunc([]string{"env", "header", "read-only"}, f.Changed) {
-			return nil, cli.Usage("write it into the block", "--env, --header and --read-only are for one server")
+// blockAt returns the index of the argument that is a block of servers; -1: there is none. No program has a name that begins with a brace.
+func blockAt(args []string) int {
+	last := len(args) - 1
+	if text := strings.TrimSpace(args[last]); last == 0 || last == 1 && (text == "-" || strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") || strings.HasSuffix(text, ".json")) {
+		return last
+	}
+	return -1
+}
+
+// drafts reads the servers that the arguments describe, and refuses what could never work: nothing of that is written.
+func (m mcpCommands) drafts(cmd *cobra.Command, args []string, d mcpDraft, env, headers []string) (list []mcpDraft, err error) {
+	if blockAt(args) >= 0 {
+		list, err = m.blockDrafts(cmd, args, d)
+	} else if d, err = d.filled(cmd, args); err == nil {
+		if d.Env, err = pairs("env", env); err == nil {
+			d.Headers, err = pairs("header", headers)
 		}
-		doc, err := m.block(args[0])
-		if err != nil {
+		list = []mcpDraft{d}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range list {
+		if err := d.check(); err != nil {
 			return nil, err
 		}
-		blocks, err := config.ParseMCP(doc)
-		if err != nil {
-			return nil, cli.Usage(`want { "mcpServers": { "NAME": { "command": … } } }; what refers to secrets of yours goes into config.toml by your own hand`, "%s", console.Clean(err.Error()))
-		}
-		if d.Cwd != "" && (len(blocks) > 1 || blocks[0].Command == "") {
-			return nil, cli.Usage("add them one by one", "--cwd is for one program")
-		}
-		list := make([]mcpDraft, len(blocks))
-		for i, b := range blocks {
-			b.Cwd, b.Binds, b.Network = d.Cwd, d.Binds, d.Network && b.Command != ""
-			list[i] = mcpDraft(b)
-		}
-		return list, nil
 	}
+	return list, nil
+}
+
+// blockDrafts reads the servers of a block.
+func (m mcpCommands) blockDrafts(cmd *cobra.Command, args []string, d mcpDraft) ([]mcpDraft, error) {
+	if f := cmd.Flags(); slices.ContainsFunc([]string{"env", "header", "read-only"}, f.Changed) {
+		return nil, cli.Usage("write it into the block", "--env, --header and --read-only are for a server that is no block")
+	}
+	at := blockAt(args)
+	doc, err := m.block(args[at])
+	if err != nil {
+		return nil, err
+	}
+	var blocks []config.MCPBlock
+	if at == 0 {
+		blocks, err = config.ParseMCP(doc)
+	} else {
+		blocks = make([]config.MCPBlock, 1)
+		blocks[0], err = config.ParseMCPAs(args[0], doc)
+	}
+	if err != nil {
+		return nil, cli.Usage(`want { "mcpServers": { "NAME": { "command": … } } }; what refers to secrets of yours goes into config.toml by your own hand`, "%s", console.Clean(err.Error()))
+	}
+	if d.Cwd != "" && (len(blocks) > 1 || blocks[0].Command == "") {
+		return nil, cli.Usage("add them one by one", "--cwd is for one program")
+	}
+	list := make([]mcpDraft, len(blocks))
+	for i, b := range blocks {
+		b.Cwd, b.Binds, b.Network = d.Cwd, d.Binds, d.Network && b.Command != ""
+		list[i] = mcpDraft(b)
+	}
+	return list, nil
+}
+
+// filled is the server of NAME URL or NAME -- COMMAND [ARG]….
+func (d mcpDraft) filled(cmd *cobra.Command, args []string) (mcpDraft, error) {
 	d.Name = args[0]
-	switch dash := cmd.ArgsLenAtDash(); {
-	case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
+	switch dash, address := cmd.ArgsLenAtDash(), strings.Contains(args[1], "://"); {
+	case dash < 0 && len(args) == 2 && address:
 		d.URL = args[1]
-	case dash == 1, dash < 0 && !strings.Contains(args[1], "://"):
+	case dash == 1, dash < 0 && !address:
 		d.Command, d.Args = args[1], args[2:]
 		if full, err := filepath.Abs(d.Command); err == nil && filepath.Base(d.Command) != d.Command && !strings.HasPrefix(d.Command, "~/") {
 			d.Command = full // the folder of this terminal is not that of hob
 		}
 	default:
-		return nil, cli.Usage("hob mcp add NAME URL, or hob mcp add NAME -- COMMAND [ARG]…", "want one URL, or a COMMAND after --")
+		return d, cli.Usage("hob mcp add NAME URL, or hob mcp add NAME -- COMMAND [ARG]…", "want one URL, or a COMMAND after --")
 	}
-	var err error
-	if d.Env, err = pairs("env", env); err == nil {
-		d.Headers, err = pairs("header", headers)
+	return d, nil
+}
+
+// check refuses a server that could never work.
+func (d mcpDraft) check() error {
+	if text := config.MCPName(d.Name); text != "" {
+		return cli.Usage("for example: notes", "NAME: %s", text)
 	}
-	return []mcpDraft{d}, err
+	if text := config.MCPAddress(d.URL); d.URL != "" && text != "" {
+		return cli.Usage("hob speaks streamable HTTP only; give the server's http or https address", "%s: URL: %s, found %s", d.Name, text, console.Clean(d.URL))
+	}
+	if text := config.MCPCommand(d.Command); text != "" {
+		return cli.Usage("name it by its whole path", "%s: COMMAND: %s", d.Name, console.Clean(text))
+	}
+	if d.Command == "" {
+		return nil
+	}
+	_, err := os.Stat(d.Command)
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(d.Command), "{"):
+		return cli.Usage("hob mcp add NAME BLOCK, in which BLOCK is one argument without -- before it", "%s: a block of mcpServers is no COMMAND", d.Name)
+	case err != nil && strings.ContainsAny(d.Command, " \t\n"):
+		return cli.Usage("hob mcp add "+d.Name+" -- COMMAND ARG ARG, each word by itself", "%s: there is no program with the name %q", d.Name, d.Command)
+	}
+	return nil
 }
 
 // maxBlock is the most that is read of a block, in bytes.
@@ -250,9 +309,6 @@ func (m mcpCommands) write(home string, list []mcpDraft) error {
 	servers, _ = servers["servers"].(map[string]any)
 	var changes []document.Change
 	for _, d := range list {
-		if text := config.MCPName(d.Name); text != "" {
-			return cli.Usage("for example: notes", "NAME: %s", text)
-		}
 		if _, taken := servers[d.Name]; taken {
 			return &cli.Problem{Code: cli.ExitFailed, Text: "there is an MCP server " + d.Name + " already", Hint: "choose another name, or remove it with: hob mcp rm " + d.Name}
 		}
@@ -291,6 +347,9 @@ func (m mcpCommands) ignored(d mcpDraft) {
 	}
 }
 
+// secretFile is the name of the file that keeps a variable or a header of a server.
+func secretFile(server, name string) string { return "mcp-" + server + "-" + name }
+
 // keep moves the secrets of a server into files, and puts references in their place.
 func (m mcpCommands) keep(home string, d mcpDraft) error {
 	for _, values := range []map[string]string{d.Env, d.Headers} {
@@ -298,7 +357,7 @@ func (m mcpCommands) keep(home string, d mcpDraft) error {
 			if !config.SecretName(name) || secret.IsReference(value) || value == "" {
 				continue
 			}
-			file, err := keepSecret(home, "mcp-"+d.Name+"-"+name, value)
+			file, err := keepSecret(home, secretFile(d.Name, name), value)
 			if err != nil {
 				return err
 			}
@@ -323,7 +382,7 @@ func (m mcpCommands) try(ctx context.Context, c *client.Client, name string, yes
 	}
 	offer, err := client.Do(ctx, c, api.TestMCP, name, api.None{})
 	if err != nil {
-		m.app.Note(name + " is in config.toml; try it again with: hob mcp test " + name + ", or remove it with: hob mcp rm " + name)
+		m.app.Note(name + " stays in config.toml, and is not used. Try it again with: hob mcp test " + name + "; then hob mcp accept " + name + ". Or remove it with: hob mcp rm " + name)
 		return nil, err
 	}
 	switch {

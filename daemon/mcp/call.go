@@ -23,7 +23,6 @@ type running struct {
 	call     tools.Call
 	cancel   context.CancelCauseFunc
 	reported time.Duration // monotonic time of the last progress event
-	begun    time.Duration // monotonic time
 	over     <-chan struct{}
 	asking   atomic.Int32 // questions of the server to the owner that are open: its time stands still
 	asked    atomic.Int32 // how many there were
@@ -58,8 +57,8 @@ func request[T any](ctx context.Context, v *server, call tools.Call, hash string
 	if err != nil {
 		return out, false, err
 	}
-	r := &running{call: call, begun: v.svc.Clock.Mono()}
-	ctx, r.cancel = context.WithCancelCause(ctx)
+	r := &running{call: call}
+	ctx, r.cancel = context.WithCancelCause(context.WithValue(ctx, callKey{}, r))
 	r.over = ctx.Done()
 	defer r.cancel(nil)
 	token := call.ID + "-" + fmt.Sprint(v.svc.Clock.Mono().Nanoseconds())

@@ -61,10 +61,11 @@ func elicitation() *sdk.ElicitationCapabilities {
 	return &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
 }
 
-// elicit puts a question of the server to the owner. It is asked for a call that runs; a server that asks without one gets no answer.
+// elicit puts a question of the server to the owner. It is asked for a call that runs. A server that asks without one, or while several calls
+// could be meant, gets no answer: what one conversation is asked must not reach another one.
 // It is called instead of the SDK's own handler, which compares the answer with the schema as the server wrote it, however that refers to itself.
 func (s *session) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
-	r := s.asker()
+	r := s.asker(ctx)
 	if r == nil || p == nil || r.asked.Add(1) > maxAsked {
 		return &sdk.ElicitResult{Action: dismiss}, nil
 	}
@@ -83,16 +84,25 @@ func (s *session) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitR
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "hob has no such mode of elicitation"}
 }
 
-// asker returns the call that a question of the server belongs to: the newest that runs.
-func (s *session) asker() (newest *running) {
+// callKey is the key of the running call in the context of its request.
+type callKey struct{}
+
+// asker returns the call that a question belongs to; nil: it is not known. A question that came as the answer to a request belongs to that one.
+// Others name none, so they belong to a call only if it is the only one.
+func (s *session) asker(ctx context.Context) *running {
+	if r, ok := ctx.Value(callKey{}).(*running); ok {
+		return r
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.calls {
-		if newest == nil || r.begun > newest.begun {
-			newest = r
-		}
+	if len(s.calls) > 1 {
+		s.server.svc.Log.Warn("a question of an MCP server was not asked: several calls run, and it names none", "server", s.server.name)
+		return nil
 	}
-	return newest
+	for _, r := range s.calls {
+		return r
+	}
+	return nil
 }
 
 // question is a question of a server that is open.

@@ -1,14 +1,22 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"hob/config"
+	"hob/daemon/api"
+	"hob/daemon/event"
 	"hob/daemon/mcp"
+	"hob/daemon/mcp/mcptest"
 )
 
 func field(name, kind, title, about string) json.RawMessage {
@@ -100,4 +108,74 @@ func TestReadForm(t *testing.T) {
 			t.Errorf("%.80s is read", schema)
 		}
 	}
+}
+
+// asks records the calls that questions are asked for, and has no answer.
+type asks struct {
+	mcp.Asking
+	mu    sync.Mutex
+	calls []string
+}
+
+func (a *asks) AskForServer(_ context.Context, q api.MCPQuestion) (int64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls = append(a.calls, q.CallID)
+	return 1, nil
+}
+
+func (*asks) ServerAnswer(context.Context, int64) (string, bool, bool, error) {
+	return "", false, false, nil
+}
+
+func (*asks) CloseForServer(context.Context, int64) error { return nil }
+
+func (a *asks) seen() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.calls)
+}
+
+// While two calls are under way, a question that names none is not asked: it could show up in the wrong conversation. One that came as the answer to
+// a call belongs to that call.
+func TestWhoseQuestion(t *testing.T) {
+	t.Parallel()
+	ask := map[string]any{"method": "elicitation/create", "params": map[string]any{"message": "Which one?", "requestedSchema": field("colour", "string", "", "")}}
+	request := mcptest.Raw(map[string]any{"jsonrpc": "2.0", "id": "s1", "method": ask["method"], "params": ask["params"]})
+	script := one(func(s *mcptest.Script) {
+		s.Old = true
+		s.Tools = append(s.Tools, mcptest.Tool("more", "Asks."))
+		s.Results = map[string]json.RawMessage{"more": mcptest.Raw(map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"it": ask}, "requestState": "1"})}
+		s.Before = []json.RawMessage{request}
+		s.Faults = map[string]mcptest.Fault{"tools/call": mcptest.Hang}
+	})
+	s := mcptest.New(t, script)
+	owner := &asks{Asking: quietAsker{}}
+	h := start(t, map[string]config.MCPServer{"notes": {URL: s.URL, Timeout: time.Minute}}, func(d *mcp.Deps) {
+		d.Questions = mcp.Questions{Rows: owner, Answered: func() <-chan struct{} { return nil }, Owner: func() []event.Address { return nil }}
+	})
+	h.accept("notes")
+	ctx, stop := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	answers := func() (n int) {
+		for _, m := range s.Got("") {
+			n += strings.Count(string(m), `"action":"cancel"`)
+		}
+		return n
+	}
+	for n := 1; n <= 2; n++ {
+		calls.Go(func() { h.call(ctx, h.tool("notes__do"), `{}`) })
+		h.until("the question has an answer", func() bool { return answers() == n })
+	}
+	if got := owner.seen(); !slices.Equal(got, []string{"t1_1"}) {
+		t.Errorf("the owner was asked for %q", got)
+	}
+	script.Before, script.Faults = nil, nil
+	s.Play(script)
+	h.call(t.Context(), h.tool("notes__more"), `{}`)
+	if got := owner.seen(); len(got) < 2 || slices.ContainsFunc(got[1:], func(id string) bool { return id != "t1_3" }) {
+		t.Errorf("the questions of the third call were asked for %q", got[1:])
+	}
+	stop()
+	calls.Wait()
 }

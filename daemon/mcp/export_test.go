@@ -14,7 +14,7 @@ import (
 
 // Pin turns what a server lists into what the owner is asked to accept, and returns its hash.
 func Pin(c config.MCPServer, list []*sdk.Tool) (Pinned, string, error) {
-	p, err := pin(c, false, list)
+	p, err := pin(reachOf(c, false), list)
 	if err != nil {
 		return p, "", err
 	}
@@ -63,7 +63,7 @@ func ReadForm(schema json.RawMessage, answer string) (map[string]any, error) {
 // Cleared lists the tools of a server that tainted turns may call without asking, when the owner has accepted its list under a config.
 func Cleared(c *config.Snapshot, name string, list []*sdk.Tool) (names []string, goes string, err error) {
 	v := newServer(&Service{}, name, c)
-	p, err := pin(v.conf, v.free, list)
+	p, err := pin(reachOf(v.conf, v.free), list)
 	for _, d := range v.defs(decision{"x", p}, false) {
 		if d.Cleared {
 			names = append(names, d.Name)

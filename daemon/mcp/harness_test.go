@@ -190,9 +190,9 @@ func transports(s *mcptest.Server) map[string]config.MCPServer {
 	}
 }
 
-// program is the section of the server's program.
+// program is the section of the server's program. It is started by a small one, because hob reads the whole file of each program that it starts.
 func program(s *mcptest.Server) config.MCPServer {
-	return config.MCPServer{Command: os.Args[0], Env: s.Env(), Timeout: time.Minute}
+	return config.MCPServer{Command: "env", Args: []string{os.Args[0]}, Env: s.Env(), Timeout: time.Minute}
 }
 
 // one is a script with a single tool.

@@ -51,9 +51,11 @@ type Reach struct {
 	Headers  []string `json:"headers,omitempty"` // NAME=VALUE, by setting
 	ReadOnly []string `json:"read_only,omitempty"`
 	Tainted  []string `json:"tainted,omitempty"`
+	Issuer   string   `json:"issuer,omitempty"` // of the only authorization server that its sign-in may use
 	Client   []string `json:"client,omitempty"` // client_id and, by setting, client_secret
 	Free     bool     `json:"free,omitempty"`   // it is a program without the sandbox
 	Values   string   `json:"values,omitempty"` // SHA-256 of all values of variables and headers and of the client's secret; "": there are none
+	Runs     string   `json:"runs,omitempty"`   // the file that a command is, with its SHA-256; "": a service, or nothing was started yet
 }
 
 // Offer is one tool, as the server describes it.
@@ -68,7 +70,7 @@ type Offer struct {
 func reachOf(c config.MCPServer, free bool) Reach {
 	r := Reach{
 		Command: c.Command, Args: c.Args, Env: settings(c.Env, false), Cwd: c.Cwd, Binds: c.Binds, Network: c.Network, URL: c.URL, Headers: settings(c.Headers, true),
-		ReadOnly: slices.Sorted(slices.Values(c.ReadOnly)), Tainted: slices.Sorted(slices.Values(c.Tainted)), Free: free,
+		ReadOnly: slices.Sorted(slices.Values(c.ReadOnly)), Tainted: slices.Sorted(slices.Values(c.Tainted)), Free: free, Issuer: c.Issuer,
 	}
 	if c.ClientID != "" {
 		r.Client = append(r.Client, c.ClientID)
@@ -134,8 +136,8 @@ var toolName = sys.Regexp(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // pin turns what a server lists into what the owner is asked to accept. A tool that cannot be used safely is left out, and named. Of several
 // tools with one name none is used.
-func pin(c config.MCPServer, free bool, list []*sdk.Tool) (Pinned, error) {
-	p := Pinned{Reach: reachOf(c, free), Tools: []Offer{}}
+func pin(r Reach, list []*sdk.Tool) (Pinned, error) {
+	p := Pinned{Reach: r, Tools: []Offer{}}
 	seen := map[string]int{}
 	for _, t := range list {
 		if t != nil {
@@ -271,14 +273,16 @@ func (v *server) goes() string {
 	}
 }
 
-// line is the command line or the address.
+// line is the command line or the address. Of secrets in it there are 4 digits of their hashes, see setting.
 func (r Reach) line() string {
-	if r.URL != "" {
-		return r.URL
-	}
-	words := append([]string{r.Command}, r.Args...)
+	secrets := config.MCPServer{Args: r.Args, URL: r.URL}.Secrets()
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may be part of another
+	words := append([]string{r.Command + r.URL}, r.Args...)
 	for i, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\n\"'\\") {
+		for _, s := range secrets {
+			w = strings.ReplaceAll(w, s, fmt.Sprintf("(hidden,%.4s)", digest("", s)))
+		}
+		if words[i] = w; w == "" || strings.ContainsAny(w, " \t\n\"'\\") {
 			words[i] = fmt.Sprintf("%q", w)
 		}
 	}
@@ -287,6 +291,9 @@ func (r Reach) line() string {
 
 // permissions lists what the owner allows the server, for people.
 func (r Reach) permissions() (list []string) {
+	if r.Runs != "" {
+		list = append(list, "it runs "+r.Runs)
+	}
 	if r.Free {
 		list = append(list, "it runs WITHOUT the sandbox: it can read and change whatever you can")
 	}
@@ -309,6 +316,9 @@ func (r Reach) permissions() (list []string) {
 	}
 	if len(r.Headers) > 0 {
 		list = append(list, "it gets the headers "+strings.Join(r.Headers, ", "))
+	}
+	if r.Issuer != "" {
+		list = append(list, "hob signs in at "+r.Issuer+" only")
 	}
 	if len(r.Client) > 0 {
 		list = append(list, "hob signs in there as the client "+strings.Join(r.Client, " "))

@@ -160,19 +160,20 @@ func endLogin(v *server, l *login, err error) {
 	close(l.over)
 }
 
-// forget deletes the tokens of a server that is removed, and closes the questions about them. Its section may be gone already.
-func (s SignIns) forget(ctx context.Context, name string) error {
+// forget deletes the tokens of a server that is removed, revokes them, closes the questions about them, and says what its authorization server was
+// told. Its section may be gone already; then nobody is told.
+func (s SignIns) forget(ctx context.Context, name string) (said string, err error) {
 	v, err := s.servers.find(name)
 	if err != nil {
-		return s.servers.Vault.Delete(ctx, vaultKey(name))
+		return "", s.servers.Vault.Delete(ctx, vaultKey(name))
 	}
 	if v.account == nil {
-		return nil
+		return "", nil
 	}
-	states, err := v.account.Forget(ctx)
+	states, said, err := v.account.Forget(ctx)
 	if err != nil || len(states) == 0 {
-		return err
+		return said, err
 	}
 	_, _, err = s.servers.Questions.Rows.AnswerSignIn(ctx, event.In{}, states, "no: I have removed the server")
-	return err
+	return said, err
 }

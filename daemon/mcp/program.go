@@ -3,8 +3,11 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -14,7 +17,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"hob/daemon/netguard"
+	"hob/daemon/event"
 	"hob/daemon/sandbox"
 	"hob/daemon/sys"
 	"hob/tools/runtime"
@@ -49,6 +52,7 @@ type program struct {
 	in      *gauge
 	out     *patient
 	errs    tail
+	file    string // what was started, see fileOf
 	remove  string // a folder to remove at the end; "": none
 	drained chan struct{}
 }
@@ -70,7 +74,7 @@ func (v *server) program(ctx context.Context) (wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{drained: make(chan struct{})}
+	p := &program{drained: make(chan struct{}), file: fileOf(argv[0])}
 	spec := runtime.ServiceSpec{Name: v.name, Argv: argv, Env: env, Dir: v.home(v.conf.Cwd), Home: v.svc.Home, Instance: v.svc.Instance, Environ: v.svc.Environ}
 	if spec.Dir == "" {
 		if spec.Dir, err = os.MkdirTemp("", v.svc.folders()); err != nil {
@@ -133,8 +137,11 @@ func (v *server) argv() ([]string, error) {
 		return nil, fmt.Errorf("%s: want a program of PATH or an absolute path", v.conf.Command)
 	}
 	path, err := osexec.LookPath(name)
-	if err != nil {
-		return nil, fmt.Errorf("there is no program %s here: %w", v.conf.Command, err)
+	switch {
+	case errors.Is(err, osexec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return nil, event.NewFault(event.Unavailable, "install it, or give its whole path; hob looks at the PATH with which it was started", "there is no program %s here", v.conf.Command)
+	case err != nil:
+		return nil, event.NewFault(event.Unavailable, "give the path of a file that may be executed", "%s is no program that can be started", v.conf.Command)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -142,16 +149,21 @@ func (v *server) argv() ([]string, error) {
 	return append([]string{path}, v.conf.Args...), nil
 }
 
-// resolved says which file a name of PATH is.
-func resolved(v *server) []string {
-	if v.conf.Command == "" {
-		return []string{}
+// fileOf names a program's file, with its SHA-256 if it can be read.
+func fileOf(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return path
 	}
-	argv, err := v.argv()
-	if err != nil || argv[0] == v.conf.Command {
-		return []string{}
+	f, err := os.Open(path)
+	if err != nil {
+		return path
 	}
-	return []string{"it runs " + netguard.Visible(argv[0])}
+	defer func() { _ = f.Close() }() // nothing was written
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return path
+	}
+	return fmt.Sprintf("%s, SHA-256 %x", path, sum.Sum(nil))
 }
 
 // home puts the owner's home in place of a ~ at the beginning.
@@ -171,6 +183,8 @@ func (p *program) blocked() bool { return p.out.writing.Load() > 0 }
 
 // charge counts nothing: metered has done it.
 func (p *program) charge(int) error { return p.in.fault() }
+
+func (p *program) runs() string { return p.file }
 
 func (p *program) ended() <-chan struct{} { return p.service.Ended() }
 

@@ -310,20 +310,24 @@ func (s *Service) renewed(ctx context.Context, v *server) (api.MCPServer, error)
 	return v.view(false), nil
 }
 
-// Remove forgets what was decided about a server, which needs no section any more.
+// Remove forgets what was decided about a server, and its tokens. Its section may be gone already. What was said to its authorization server is
+// the problem of the returned row.
 func (s *Service) Remove(ctx context.Context, name string) (api.MCPServer, error) {
 	if err := s.Rows.ForgetMCP(ctx, name); err != nil {
 		return api.MCPServer{}, err
 	}
-	if err := s.SignIns().forget(ctx, name); err != nil {
+	said, err := s.SignIns().forget(ctx, name)
+	if err != nil {
 		return api.MCPServer{}, err
 	}
+	gone := api.MCPServer{Name: name, State: "removed", Tools: []api.MCPTool{}, Problem: said}
 	v, err := s.find(name)
 	if err != nil {
-		return api.MCPServer{Name: name, State: "removed", Tools: []api.MCPTool{}}, nil
+		return gone, nil //nolint:nilerr // its section is gone too
 	}
 	v.retire("you removed it")
-	return s.renewed(ctx, v)
+	_, err = s.renewed(ctx, v)
+	return gone, err
 }
 
 // look starts a server for the owner, outside of its backoff, and reads what it offers.
@@ -334,7 +338,7 @@ func (s *Service) look(ctx context.Context, v *server) (api.MCPOffer, []byte, er
 		return api.MCPOffer{}, nil, &event.Fault{Kind: event.Unavailable, Text: "the MCP server " + v.name + " cannot be used: " + no.Error(), Hint: "sign in with: hob mcp login " + v.name, Err: no}
 	}
 	if err != nil {
-		return api.MCPOffer{}, nil, &event.Fault{Kind: event.Unavailable, Text: "the MCP server " + v.name + " cannot be used: " + err.Error(), Hint: startHint(v.conf), Err: err}
+		return api.MCPOffer{}, nil, &event.Fault{Kind: event.Unavailable, Text: "the MCP server " + v.name + " cannot be used: " + err.Error(), Hint: startHint(v.conf, err), Err: err}
 	}
 	v.worked() // the next call need not wait
 	accepted := v.decision()
@@ -349,7 +353,6 @@ func (s *Service) look(ctx context.Context, v *server) (api.MCPOffer, []byte, er
 	case !offer.Accepted:
 		offer.Changes = diff(&accepted.list, got.list)
 	}
-	offer.Allows = append(resolved(v), offer.Allows...)
 	return offer, got.raw, nil
 }
 
@@ -359,14 +362,17 @@ func fetches(command string) bool {
 }
 
 // startHint says what to look at when a server cannot be started.
-func startHint(c config.MCPServer) string {
+func startHint(c config.MCPServer, err error) string {
+	if f, ok := event.AsFault(err); ok && f.Hint != "" {
+		return f.Hint
+	}
 	if c.URL != "" {
 		return "see that the address is right and that the server runs"
 	}
 	if fetches(c.Command) {
 		return "install the package in a folder, show that with binds, and start its program: docs/mcp.md"
 	}
-	return "it runs in the sandbox and sees only what binds shows; network = true opens the network"
+	return "it runs in the sandbox: show it the folders that it needs with binds, and let it use the network with network = true"
 }
 
 // shownTools lists the tools of a list for the API.

@@ -11,6 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"hob/daemon/event"
 	"hob/daemon/sys"
 )
 
@@ -56,6 +57,8 @@ type wire interface {
 	charge(bytes int) error
 	// why says in words why nothing more comes, with what a program has written to its stderr.
 	why() string
+	// runs names the file that was started, with its digest; "": a service.
+	runs() string
 	// close ends the program or the connections.
 	close()
 }
@@ -199,7 +202,11 @@ func (s *session) explained(ctx context.Context, err error) error {
 		case <-time.After(time.Second):
 		}
 	}
-	if why := s.wire.why(); why != "" {
+	why := s.wire.why()
+	if _, ok := s.wire.(*web); ok && why != "" && !isAnswer(err) {
+		return &event.Fault{Kind: event.Unavailable, Text: why, Err: err} // err tells the same once more, as the libraries say it
+	}
+	if why != "" {
 		return fmt.Errorf("%w: %s", err, why)
 	}
 	return err
@@ -230,8 +237,10 @@ func (s *session) offered(ctx context.Context) (offered, error) {
 			break
 		}
 	}
+	reach := reachOf(s.server.conf, s.server.free)
+	reach.Runs = s.wire.runs()
 	var err error
-	if got.list, err = pin(s.server.conf, s.server.free, list); err != nil {
+	if got.list, err = pin(reach, list); err != nil {
 		return got, err
 	}
 	if got.raw, err = got.list.encode(); err != nil {

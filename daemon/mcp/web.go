@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -55,11 +57,24 @@ func (w *web) charge(bytes int) error { return w.guard.in.take(bytes) }
 
 func (w *web) ended() <-chan struct{} { return w.done }
 
+func (w *web) runs() string { return "" }
+
 func (w *web) why() string {
-	if err := w.guard.fault(); err != nil {
-		return err.Error()
+	err := w.guard.fault()
+	if err == nil {
+		return ""
 	}
-	return ""
+	if d, ok := errors.AsType[*net.DNSError](err); ok && d.IsNotFound {
+		return "there is no host " + d.Name
+	}
+	if n, ok := errors.AsType[*net.OpError](err); ok && n.Op == "dial" && n.Addr != nil {
+		cause := n.Err
+		if call, ok := errors.AsType[*os.SyscallError](cause); ok {
+			cause = call.Err
+		}
+		return fmt.Sprintf("nothing answers at %s (%v)", n.Addr, cause)
+	}
+	return err.Error()
 }
 
 func (w *web) close() {

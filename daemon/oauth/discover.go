@@ -90,6 +90,9 @@ func (a *Account) discover(ctx context.Context, c Challenge) (p place, err error
 	if m.RegistrationEndpoint != "" && !slices.Contains([]string{hostOf(issuer), hostOf(m.TokenEndpoint)}, hostOf(m.RegistrationEndpoint)) {
 		return p, a.fault(event.Refused, "the authorization server %s lets hob register at another host: %s", hostOf(issuer), hostOf(m.RegistrationEndpoint))
 	}
+	if r := m.RevocationEndpoint; secure(r) != nil || beside(r, issuer) != nil || !slices.Contains([]string{hostOf(issuer), hostOf(m.TokenEndpoint)}, hostOf(r)) {
+		m.RevocationEndpoint = "" // tokens go to no third host
+	}
 	if m.AuthorizationEndpoint, _, err = netguard.Canonical(m.AuthorizationEndpoint); err != nil { // the owner sees its host as DNS does
 		return p, a.fault(event.Refused, "the authorization server %s names an address that hob does not use: %s", hostOf(issuer), quoted(err.Error()))
 	}

@@ -116,6 +116,7 @@ type origin struct {
 type grant struct {
 	origin
 	TokenURL string   `json:"token_url"`
+	Revoke   string   `json:"revoke,omitempty"` // where the server takes tokens back; "": nowhere
 	Resource string   `json:"resource"`
 	Scopes   []string `json:"scopes,omitempty"`
 	Client   client   `json:"client"`
@@ -227,16 +228,21 @@ func (a *Account) learn() {
 	}
 }
 
-// Forget deletes the tokens and what has begun. It returns the states of sign-ins that were open.
-func (a *Account) Forget(ctx context.Context) ([]string, error) {
+// Forget deletes the tokens and what has begun. It returns the states of sign-ins that were open, and says what the server was told; "": there
+// were no tokens.
+func (a *Account) Forget(ctx context.Context) (states []string, said string, err error) {
 	unlock, err := a.lock(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer unlock()
-	states := a.states()
+	states = a.states()
+	t := a.rec.Tokens
 	a.rec = record{}
-	return states, a.cfg.Vault.Delete(ctx, a.cfg.Key)
+	if err := a.cfg.Vault.Delete(ctx, a.cfg.Key); err != nil || t == nil {
+		return states, "", err
+	}
+	return states, a.revoke(ctx, t), nil
 }
 
 // states lists the states of the open sign-in and of those that it replaced.

@@ -67,7 +67,7 @@ func (a *Account) Begin(ctx context.Context, c Challenge, fresh bool) (SignIn, e
 		return SignIn{}, err
 	}
 	n := &attempt{
-		grant: grant{origin: origin{a.cfg.Resource, p.server.Issuer}, TokenURL: p.server.TokenEndpoint, Resource: p.resource, Scopes: a.wanted(c, p), Client: who},
+		grant: grant{origin: origin{a.cfg.Resource, p.server.Issuer}, TokenURL: p.server.TokenEndpoint, Revoke: p.server.RevocationEndpoint, Resource: p.resource, Scopes: a.wanted(c, p), Client: who},
 		State: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier(), // 32 random bytes each
 		NamesIss: p.server.AuthorizationResponseIssParameterSupported, Until: now.Add(linkLife),
 	}

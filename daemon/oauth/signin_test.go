@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -266,7 +267,7 @@ func TestForget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	states, err := w.account.Forget(t.Context())
+	states, _, err := w.account.Forget(t.Context())
 	if err != nil || !slices.Equal(states, []string{query(t, link.Link).Get("state")}) || w.access() != "" || len(w.vault.values) > 0 {
 		t.Errorf("%v: %v, %v", states, err, w.vault.values)
 	}
@@ -297,6 +298,54 @@ func TestHangs(t *testing.T) {
 			}
 			if kind(t, err) != event.Unavailable {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// Forget tells the authorization server, if that offers it, as the client that got the tokens; whatever the server does, hob has forgotten them.
+func TestRevoke(t *testing.T) {
+	for name, c := range map[string]struct {
+		meta   map[string]any
+		answer http.HandlerFunc
+		said   string
+		asked  int
+	}{
+		"it is taken back":       {nil, says(200, "text/plain", ""), "has taken the tokens back", 2},
+		"it is not offered":      {map[string]any{"revocation_endpoint": nil}, nil, "takes no tokens back", 0},
+		"another host":           {map[string]any{"revocation_endpoint": "https://third.example/revoke"}, nil, "takes no tokens back", 0},
+		"without TLS":            {map[string]any{"revocation_endpoint": "http://third.example/revoke"}, nil, "takes no tokens back", 0},
+		"an error":               {nil, refuses(503, "unavailable"), "did not take the tokens back", 1},
+		"a redirect":             {nil, func(out http.ResponseWriter, in *http.Request) { http.Redirect(out, in, "/elsewhere", 307) }, "did not take the tokens back", 1},
+		"it answers after hours": {nil, func(_ http.ResponseWriter, in *http.Request) { <-in.Context().Done() }, "did not take the tokens back", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.meta = map[string]any{"revocation_endpoint": w.server.URL + "/revoke"}
+			maps.Copy(w.meta, c.meta)
+			w.signIn()
+			var forms []url.Values // of one request after the other
+			w.at("/revoke", func(out http.ResponseWriter, in *http.Request) {
+				if err := in.ParseForm(); err != nil {
+					t.Error(err)
+				}
+				forms = append(forms, in.PostForm)
+				c.answer(out, in)
+			})
+			if strings.HasPrefix(name, "it answers") {
+				w.short = 50 * time.Millisecond
+				w.restart()
+			}
+			_, said, err := w.account.Forget(t.Context())
+			if err != nil || !strings.Contains(said, c.said) || w.access() != "" || len(w.vault.values) > 0 {
+				t.Errorf("%q, %v", said, err)
+			}
+			if n := w.asked("/revoke"); n != c.asked || w.asked("/elsewhere") > 0 {
+				t.Errorf("it was asked %d times", n)
+			}
+			if c.asked == 2 && (forms[0].Get("token") != "refresh-1" || forms[0].Get("token_type_hint") != "refresh_token" || forms[0].Get("client_id") != "client-1" || forms[1].Get("token") != "access-1") {
+				t.Errorf("it got %v", forms)
 			}
 		})
 	}

@@ -2,6 +2,8 @@ package oauth
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -125,6 +127,58 @@ func (a *Account) renew(ctx context.Context) error {
 	}
 	if err := a.save(ctx); err != nil { // they are used all the same: the old refresh token is used up
 		a.cfg.Log.Error("the renewed sign-in is not stored; it is lost when hob stops", "account", a.cfg.Key, "err", err)
+	}
+	return nil
+}
+
+// revoking is how long hob waits for a server that takes tokens back.
+const revoking = 10 * time.Second
+
+// revoke tells the authorization server that tokens are not used any more (RFC 7009), and says what came of it. The tokens are forgotten already,
+// so a server that does not answer changes nothing.
+func (a *Account) revoke(ctx context.Context, t *tokens) string {
+	host := hostOf(t.Issuer)
+	if t.Revoke == "" {
+		return host + " takes no tokens back: they are good until they end by themselves"
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(revoking, a.cfg.Patience))
+	defer cancel()
+	for _, one := range [][2]string{{"refresh_token", t.Refresh}, {"access_token", t.Access}} {
+		if one[1] == "" {
+			continue
+		}
+		if err := a.takeBack(ctx, t, one[0], one[1]); err != nil {
+			a.cfg.Log.Warn("tokens are not revoked", "account", a.cfg.Key, "err", a.cfg.Redact.Text(err.Error()))
+			return host + " did not take the tokens back: end hob's access in your account there"
+		}
+	}
+	return host + " has taken the tokens back"
+}
+
+// takeBack revokes one token.
+func (a *Account) takeBack(ctx context.Context, t *tokens, kind, token string) error {
+	form := url.Values{"token": {token}, "token_type_hint": {kind}}
+	if t.Client.Style != oauth2.AuthStyleInHeader {
+		form.Set("client_id", t.Client.ID)
+		if t.Client.Secret != "" {
+			form.Set("client_secret", t.Client.Secret)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Revoke, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if t.Client.Style == oauth2.AuthStyleInHeader {
+		req.SetBasicAuth(url.QueryEscape(t.Client.ID), url.QueryEscape(t.Client.Secret)) // RFC 6749, section 2.3.1
+	}
+	resp, err := a.cfg.HTTP.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close() // only its status counts
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server answered %s", resp.Status)
 	}
 	return nil
 }
