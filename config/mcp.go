@@ -19,8 +19,10 @@ type MCP struct {
 	Servers map[string]MCPServer `toml:"servers"` // [mcp.servers.NAME]; one with a mistake is missing
 }
 
-// MCPServer is [mcp.servers.NAME]: a program that hob starts (Command), or a service on the network (URL). Exactly one of the two is set.
+// MCPServer is [mcp.servers.NAME]: a program that hob starts (Command), or has installed and starts (Install), or a service on the network (URL).
+// Exactly one of the three is set.
 type MCPServer struct {
+	Install string            `toml:"install"` // npm:PACKAGE@VERSION or go:MODULE@VERSION, which hob mcp add has installed
 	Command string            `toml:"command"` // a program of PATH or an absolute path
 	Args    []string          `toml:"args"`
 	Env     map[string]string `toml:"env"`     // its whole environment besides PATH, HOME and LANG; values may be references to secrets
@@ -40,7 +42,7 @@ type MCPServer struct {
 }
 
 // Local reports whether the server is a program that cannot reach the network. What it is given stays on this machine.
-func (m MCPServer) Local() bool { return m.Command != "" && !m.Network }
+func (m MCPServer) Local() bool { return m.URL == "" && !m.Network }
 
 // Writes reports whether the server is a program that may write to folders of the owner.
 func (m MCPServer) Writes() bool { return slices.ContainsFunc(m.Folders(), rw) }
@@ -139,15 +141,15 @@ func checkMCPServer(c *checks, name string, s *MCPServer) {
 		c.add(c.node, c.node.key, c.section, "name: "+text, "for example [mcp.servers.calendar]", true)
 	}
 	switch {
-	case (s.Command == "") == (s.URL == ""):
-		c.add(c.node, c.node.key, c.section, "want either command or url", `for example command = "npx" or url = "https://mcp.example.org/mcp"`, true)
+	case len(slices.DeleteFunc([]string{s.Command, s.Install, s.URL}, func(v string) bool { return v == "" })) != 1:
+		c.add(c.node, c.node.key, c.section, "want one of command, install and url", `for example command = "npx" or url = "https://mcp.example.org/mcp"`, true)
 	case s.URL != "":
 		if text := MCPAddress(s.URL); text != "" {
 			c.wrong("url", "%s", text)
 		}
 		for _, key := range []string{"args", "env", "cwd", "binds", "network"} {
 			if c.given(key) {
-				c.wrong(key, "only a server with command has it")
+				c.wrong(key, "only a program has it")
 			}
 		}
 	default:
@@ -155,6 +157,11 @@ func checkMCPServer(c *checks, name string, s *MCPServer) {
 			if c.given(key) {
 				c.wrong(key, "only a server with url has them")
 			}
+		}
+	}
+	if s.Install != "" {
+		if source, err := ParseMCPSource(s.Install); err != nil || source.Version == "latest" {
+			c.wrong("install", "want npm:PACKAGE@VERSION or go:MODULE@VERSION, as hob mcp add writes it")
 		}
 	}
 	if text := MCPCommand(s.Command); text != "" {
@@ -271,7 +278,7 @@ func mcpPart(d *Snapshot) Part {
 		}{d.MCP.Flat, nil}, []schema.Note{
 			{
 				Name: "servers", Unset: "none", Example: `{ notes = { command = "mcp-notes", args = ["--folder", "/home/sam/notes"], binds = ["~/notes:ro"] } }`,
-				Doc: "The servers, by their names. A program has `command`, `args`, `env`, `cwd`, `binds` and `network`; a service has `url`, `headers`, `issuer`, `client_id` and `client_secret`. Both may have `read_only` and `tainted` (lists of tools) and `timeout`.",
+				Doc: "The servers, by their names. A program has `command` or `install`, and `args`, `env`, `cwd`, `binds` and `network`; a service has `url`, `headers`, `issuer`, `client_id` and `client_secret`. Both may have `read_only` and `tainted` (lists of tools) and `timeout`.",
 			},
 			{Name: "flat", Example: "false", Doc: "Put the tools of all servers into each request to the model, instead of behind the tool `tool`. Each then costs tokens in every request."},
 		}),

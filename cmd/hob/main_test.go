@@ -48,17 +48,25 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOB_HOME", filepath.Join(home, "h"))
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
+			for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "HTTPS_PROXY"} { // how this machine reaches a registry
+				if v := os.Getenv(name); v != "" && os.Getenv("HOB_NPM") != "" {
+					e.Setenv(name, v)
+				}
+			}
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "sandbox" {
-				return false, fmt.Errorf("there is no condition %q", name)
+			switch name {
+			case "sandbox":
+				return systest.Sandbox(), nil
+			case "npm": // and a registry that can be reached
+				return os.Getenv("HOB_NPM") != "", nil
 			}
-			return systest.Sandbox(), nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "logged": logged, "modelserver": modelServer, "ntfyserver": ntfyServer,
-			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil, "documents": documents,
+			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil, "documents": documents, "goproxy": goProxy,
 		},
 	})
 }

@@ -26,9 +26,9 @@ func mcpCommand(a *cli.App, reference func() config.Reference) *cobra.Command {
 	return cli.Family("mcp", "Use the tools of MCP servers, and share hob's with other programs",
 		cli.List(a, cli.Listing[api.MCPServer]{
 			Route: api.MCPServers, Whole: true, Noun: "MCP servers", Short: "List the servers whose tools hob can use", None: "there are no MCP servers yet; add one with: hob mcp add NAME -- COMMAND",
-			Head: []string{"SERVER", "STATE", "TOOLS", "WHAT IT IS GIVEN GOES TO", "PROBLEM"},
+			Head: []string{"SERVER", "STATE", "TOOLS", "VERSION", "WHAT IT IS GIVEN GOES TO", "PROBLEM"},
 			Row: func(s api.MCPServer, _ cli.Clock) []string {
-				return []string{s.Name, s.State, strconv.Itoa(len(s.Tools)), s.Goes, console.OrDash(console.OneLine(mcpProblem(s)))}
+				return []string{s.Name, s.State, strconv.Itoa(len(s.Tools)), console.OrDash(s.Version), s.Goes, console.OrDash(console.OneLine(mcpProblem(s)))}
 			},
 		}),
 		m.addCommand(),

@@ -25,14 +25,16 @@ func (m mcpCommands) addCommand() *cobra.Command {
 	var d mcpDraft
 	var env, headers []string
 	cmd := &cobra.Command{
-		Use: "add NAME URL | NAME -- COMMAND [ARG]… | [NAME] BLOCK", Short: "Use the tools of a program or of a service", Args: cli.AtLeast(1, "a NAME with a URL or a COMMAND, or a block of mcpServers"),
+		Use: "add NAME URL | NAME PACKAGE [ARG]… | NAME -- COMMAND [ARG]… | [NAME] BLOCK", Short: "Use the tools of a program or of a service", Args: cli.AtLeast(1, "a NAME with a URL or a COMMAND, or a block of mcpServers"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Write an MCP server into config.toml, start it, show what it offers, and use its tools after a yes.\n\n" +
 			"A COMMAND runs in hob's sandbox: it sees the system's programs and the folders of --bind, and has the network only with --network. A URL is a server over\n" +
 			"streamable HTTP. A BLOCK is what the documents of MCP servers print, { \"mcpServers\": { … } }: the text itself, a file, or - to read it from standard input.\n" +
+			"A PACKAGE is npm:PACKAGE[@VERSION] or go:MODULE[@VERSION]: hob installs it once, at a fixed version, in the sandbox with the network and without install\n" +
+			"scripts, and starts it without fetching anything. So it does with the commands npx PACKAGE and go run MODULE@VERSION.\n" +
 			"Secrets of a block are moved to files in hob's home that only you can read. A block may refer to no other secret of yours; you are asked about the variables that\n" +
 			"it wants, ${NAME}, before anything starts. --env and --header take references to secrets (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND).",
-		Example: "  hob mcp add notes --bind ~/notes:rw -- /opt/mcp-notes/bin/mcp-notes ~/notes\n  hob mcp add tracker https://mcp.example.com/mcp --header 'Authorization=env:TRACKER_HEADER'\n" +
+		Example: "  hob mcp add memory npm:@modelcontextprotocol/server-memory\n  hob mcp add notes --bind ~/notes:rw -- /opt/mcp-notes/bin/mcp-notes ~/notes\n  hob mcp add tracker https://mcp.example.com/mcp --header 'Authorization=env:TRACKER_HEADER'\n" +
 			"  hob mcp add '{ \"mcpServers\": { \"clock\": { \"command\": \"mcp-clock\" } } }'\n  hob mcp add --json - < servers.json",
 	}
 	f := cmd.Flags()
@@ -80,9 +82,12 @@ func (m mcpCommands) drafts(cmd *cobra.Command, args []string, d mcpDraft, env, 
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range list {
+	for i, d := range list {
 		if err := d.check(); err != nil {
 			return nil, err
+		}
+		if source, args, ok := d.Fetched(); ok {
+			list[i].Command, list[i].Install, list[i].Args = "", source.String(), args
 		}
 	}
 	return list, nil
@@ -108,12 +113,12 @@ func (m mcpCommands) blockDrafts(cmd *cobra.Command, args []string, d mcpDraft) 
 	if err != nil {
 		return nil, cli.Usage(`want { "mcpServers": { "NAME": { "command": … } } }; what refers to secrets of yours goes into config.toml by your own hand`, "%s", console.Clean(err.Error()))
 	}
-	if d.Cwd != "" && (len(blocks) > 1 || blocks[0].Command == "") {
+	if d.Cwd != "" && (len(blocks) > 1 || blocks[0].URL != "") {
 		return nil, cli.Usage("add them one by one", "--cwd is for one program")
 	}
 	list := make([]mcpDraft, len(blocks))
 	for i, b := range blocks {
-		b.Cwd, b.Binds, b.Network = d.Cwd, d.Binds, d.Network && b.Command != ""
+		b.Cwd, b.Binds, b.Network = d.Cwd, d.Binds, d.Network && b.URL == ""
 		list[i] = mcpDraft(b)
 	}
 	return list, nil
@@ -122,6 +127,14 @@ func (m mcpCommands) blockDrafts(cmd *cobra.Command, args []string, d mcpDraft) 
 // filled is the server of NAME URL or NAME -- COMMAND [ARG]….
 func (d mcpDraft) filled(cmd *cobra.Command, args []string) (mcpDraft, error) {
 	d.Name = args[0]
+	if kind, _, ok := strings.Cut(args[1], ":"); ok && (kind == config.FromNPM || kind == config.FromGo) {
+		source, err := config.ParseMCPSource(args[1])
+		if err != nil {
+			return d, cli.Usage("for example npm:PACKAGE@1.2.3 or go:MODULE@v1.2.3", "%s: %v", args[1], err)
+		}
+		d.Install, d.Args = source.String(), args[2:]
+		return d, nil
+	}
 	switch dash, address := cmd.ArgsLenAtDash(), strings.Contains(args[1], "://"); {
 	case dash < 0 && len(args) == 2 && address:
 		d.URL = args[1]
@@ -211,11 +224,11 @@ func (m mcpCommands) confirmBlock(ctx context.Context, list []mcpDraft, yes bool
 	}
 	var gets []string
 	for _, d := range list {
-		starts := fmt.Sprintf("%s (%s)", d.Name, strings.Join(append([]string{d.Command + d.URL}, d.Args...), " "))
+		starts := fmt.Sprintf("%s (%s)", d.Name, strings.Join(append([]string{d.Command + d.Install + d.URL}, d.Args...), " "))
 		if len(d.Variables) > 0 {
 			gets = append(gets, fmt.Sprintf("%s then gets %s of the environment of hob", starts, strings.Join(d.Variables, ", ")))
 		}
-		if d.Command != "" && conf.Tools.Exec.Sandbox == "off" {
+		if d.URL == "" && conf.Tools.Exec.Sandbox == "off" {
 			gets = append(gets, starts+" then runs without the sandbox, which you have switched off")
 		}
 	}
@@ -243,6 +256,7 @@ func (d mcpDraft) changes() (list []document.Change) {
 		return out
 	}
 	put("command", d.Command != "", d.Command)
+	put("install", d.Install != "", d.Install)
 	put("args", len(d.Args) > 0, d.Args)
 	put("url", d.URL != "", d.URL)
 	put("env", len(d.Env) > 0, plain(d.Env))
@@ -254,16 +268,40 @@ func (d mcpDraft) changes() (list []document.Change) {
 	return list
 }
 
-// add writes the sections of servers, and lets the running hob try each.
+// add installs servers, writes their sections, and lets the running hob try each.
 func (m mcpCommands) add(ctx context.Context, list []mcpDraft, yes bool) error {
 	home, _, err := m.app.HomeDir()
 	if err != nil {
 		return err
 	}
-	if err := m.write(home, list); err != nil {
+	path, err := m.file.file()
+	if err != nil {
+		return err
+	}
+	before, err := m.fits(path, list)
+	if err != nil {
 		return err
 	}
 	c, down := client.Find(ctx, home, false)
+	for i, d := range list {
+		if d.Install == "" {
+			continue
+		}
+		if down != nil {
+			return &cli.Problem{Code: cli.ExitFailed, Text: "hob does not run, and it installs " + d.Install, Hint: "start it with: hob up"}
+		}
+		m.app.Note(d.Name + ": installing " + d.Install + ", in the sandbox with the network and without install scripts; this may take a minute")
+		got, err := client.Do(ctx, c, api.InstallMCP, d.Name, api.MCPSource{Source: d.Install})
+		if err != nil {
+			m.app.Note("nothing was written to config.toml")
+			return err
+		}
+		m.app.Note(d.Name + ": " + got.Source + " is installed; only this version runs")
+		list[i].Install = got.Source
+	}
+	if err := m.write(path, home, before, list); err != nil {
+		return err
+	}
 	if down != nil {
 		for _, d := range list {
 			m.app.Note("it is in config.toml; when hob runs, accept its tools with: hob mcp accept " + d.Name)
@@ -291,34 +329,36 @@ func (m mcpCommands) add(ctx context.Context, list []mcpDraft, yes bool) error {
 	return last
 }
 
-// write puts the sections into config.toml, after the secrets that they refer to.
-func (m mcpCommands) write(home string, list []mcpDraft) error {
-	path, err := m.file.file()
-	if err != nil {
-		return err
-	}
+// fits returns the config as it is, if the sections of the servers fit into it. A mistake leaves nothing behind.
+func (m mcpCommands) fits(path string, list []mcpDraft) ([]byte, error) {
 	before, err := config.FileContent(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tree, err := document.Parse(before)
 	if err != nil {
-		return &cli.Problem{Code: cli.ExitFailed, Text: "config.toml cannot be read as it is", Hint: "see: hob config validate"}
+		return nil, &cli.Problem{Code: cli.ExitFailed, Text: "config.toml cannot be read as it is", Hint: "see: hob config validate"}
 	}
 	servers, _ := tree["mcp"].(map[string]any)
 	servers, _ = servers["servers"].(map[string]any)
 	var changes []document.Change
 	for _, d := range list {
 		if _, taken := servers[d.Name]; taken {
-			return &cli.Problem{Code: cli.ExitFailed, Text: "there is an MCP server " + d.Name + " already", Hint: "choose another name, or remove it with: hob mcp rm " + d.Name}
+			return nil, &cli.Problem{Code: cli.ExitFailed, Text: "there is an MCP server " + d.Name + " already", Hint: "choose another name, or remove it with: hob mcp rm " + d.Name}
+		}
+		if source, err := config.ParseMCPSource(d.Install); err == nil { // the exact version is known after the installation
+			source.Version = "0"
+			d.Install = source.String()
 		}
 		changes = append(changes, d.changes()...)
 	}
-	ref := m.file.reference()
-	if _, err := document.Set(ref, path, before, changes...); err != nil { // a mistake leaves no files of secrets behind
-		return configError(err)
-	}
-	changes = nil
+	_, err = document.Set(m.file.reference(), path, before, changes...)
+	return before, configError(err)
+}
+
+// write puts the sections into config.toml, after the secrets that they refer to.
+func (m mcpCommands) write(path, home string, before []byte, list []mcpDraft) error {
+	var changes []document.Change
 	for _, d := range list {
 		if err := m.keep(home, d); err != nil {
 			return err
@@ -329,7 +369,7 @@ func (m mcpCommands) write(home string, list []mcpDraft) error {
 			m.app.Note(d.Name + ": a secret stands in its arguments or its address, and so in config.toml; if the server takes it from a variable or a header, put it there")
 		}
 	}
-	next, err := document.Set(ref, path, before, changes...)
+	next, err := document.Set(m.file.reference(), path, before, changes...)
 	if err != nil {
 		return configError(err)
 	}

@@ -31,6 +31,7 @@ type MCPServer struct {
 	Name    string    `json:"name"`
 	State   string    `json:"state"`             // ready, running, new, asked, changed, refused, off
 	Reach   string    `json:"reach"`             // the command line, or the address
+	Version string    `json:"version,omitempty"` // of an installed one
 	Goes    string    `json:"goes"`              // where what it is given goes
 	Hash    string    `json:"hash,omitempty"`    // of what the owner accepted; "": nothing
 	Tools   []MCPTool `json:"tools"`             // those that the owner accepted
@@ -62,6 +63,11 @@ type MCPOffer struct {
 	Allows   []string  `json:"allows"`   // what its section allows it, in words
 	Tools    []MCPTool `json:"tools"`
 	MS       int64     `json:"ms"` // how long it took to start it and to read its list
+}
+
+// MCPSource names what is installed: npm:PACKAGE@VERSION or go:MODULE@VERSION. In an answer the version is exact.
+type MCPSource struct {
+	Source string `json:"source" need:"true"`
 }
 
 // MCPHash binds an acceptance to what the owner has looked at.

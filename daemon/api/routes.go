@@ -174,9 +174,10 @@ const (
 
 // Changes of MCP servers. Test connects and changes nothing.
 const (
-	TestMCP   Verb[None, MCPOffer]     = "POST /v1/mcp/{id}/test"
-	AcceptMCP Verb[MCPHash, MCPServer] = "POST /v1/mcp/{id}/accept"
-	RemoveMCP Verb[None, MCPServer]    = "POST /v1/mcp/{id}/remove" // forgets what was accepted; the section of the config stays
+	TestMCP    Verb[None, MCPOffer]       = "POST /v1/mcp/{id}/test"
+	AcceptMCP  Verb[MCPHash, MCPServer]   = "POST /v1/mcp/{id}/accept"
+	InstallMCP Verb[MCPSource, MCPSource] = "POST /v1/mcp/{id}/install" // for a section that is written afterwards
+	RemoveMCP  Verb[None, MCPServer]      = "POST /v1/mcp/{id}/remove"  // forgets what was accepted; the section of the config stays
 
 	BeginMCPLogin  Verb[None, SignIn]             = "POST /v1/mcp/{id}/login"
 	AwaitMCPLogin  Verb[None, MCPServer]          = "POST /v1/mcp/{id}/wait"

@@ -42,6 +42,7 @@ type Pinned struct {
 // Reach is how a server is reached, and what the owner allows it: its section of the config.
 type Reach struct {
 	Command  string   `json:"command,omitempty"`
+	Install  string   `json:"install,omitempty"`
 	Args     []string `json:"args,omitempty"`
 	Env      []string `json:"env,omitempty"` // NAME=VALUE, by setting
 	Cwd      string   `json:"cwd,omitempty"`
@@ -69,7 +70,7 @@ type Offer struct {
 // reachOf returns the part of a section that the owner accepts. free: the program runs without the sandbox.
 func reachOf(c config.MCPServer, free bool) Reach {
 	r := Reach{
-		Command: c.Command, Args: c.Args, Env: settings(c.Env, false), Cwd: c.Cwd, Binds: c.Binds, Network: c.Network, URL: c.URL, Headers: settings(c.Headers, true),
+		Command: c.Command, Install: c.Install, Args: c.Args, Env: settings(c.Env, false), Cwd: c.Cwd, Binds: c.Binds, Network: c.Network, URL: c.URL, Headers: settings(c.Headers, true),
 		ReadOnly: slices.Sorted(slices.Values(c.ReadOnly)), Tainted: slices.Sorted(slices.Values(c.Tainted)), Free: free, Issuer: c.Issuer,
 	}
 	if c.ClientID != "" {
@@ -277,7 +278,7 @@ func (v *server) goes() string {
 func (r Reach) line() string {
 	secrets := config.MCPServer{Args: r.Args, URL: r.URL}.Secrets()
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may be part of another
-	words := append([]string{r.Command + r.URL}, r.Args...)
+	words := append([]string{r.Command + r.Install + r.URL}, r.Args...)
 	for i, w := range words {
 		for _, s := range secrets {
 			w = strings.ReplaceAll(w, s, fmt.Sprintf("(hidden,%.4s)", digest("", s)))

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -11,12 +12,14 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/sandbox"
 	"hob/daemon/sys"
@@ -63,31 +66,17 @@ func (v *server) program(ctx context.Context) (wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	box, err := v.svc.Ways.ServerSandbox(ctx, v.svc.Config(), v.name, v.conf)
-	if err != nil {
+	p := &program{drained: make(chan struct{})}
+	if p.remove, err = v.svc.workFolder(); err != nil {
 		return nil, err
 	}
-	if box != nil && !v.conf.Network && fetches(v.conf.Command) {
-		return nil, fmt.Errorf("%s fetches its package at each start, and the program has no network", v.conf.Command)
-	}
-	argv, err := v.argv()
+	spec, err := v.spec(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, p.clean())
 	}
-	p := &program{drained: make(chan struct{}), file: fileOf(argv[0])}
-	spec := runtime.ServiceSpec{Name: v.name, Argv: argv, Env: env, Dir: v.home(v.conf.Cwd), Home: v.svc.Home, Instance: v.svc.Instance, Environ: v.svc.Environ}
-	if spec.Dir == "" {
-		if spec.Dir, err = os.MkdirTemp("", v.svc.folders()); err != nil {
-			return nil, fmt.Errorf("make its folder: %w", err)
-		}
-		p.remove = spec.Dir
-	}
-	if box != nil {
-		view := sandbox.Spec{Dir: spec.Dir, Writable: []string{spec.Dir}}
-		spec.Wrap = func(argv, env []string) (*sandbox.Command, error) { return box.Wrap(view, argv, env) }
-	}
+	spec.Env = env
 	if p.service, err = v.svc.Registry.StartService(v.svc.Spawn, spec); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", v.conf.Command, err), p.clean())
+		return nil, errors.Join(fmt.Errorf("start %s: %w", spec.Argv[0], err), p.clean())
 	}
 	p.in = newGauge(p.service.Out, v.svc.Clock)
 	p.in.messages = true
@@ -99,6 +88,68 @@ func (v *server) program(ctx context.Context) (wire, error) {
 	return p, nil
 }
 
+// spec is how the program is started: its command line, the folder that it works in, and its sandbox.
+func (v *server) spec(ctx context.Context, p *program) (spec runtime.ServiceSpec, err error) {
+	work, shown := filepath.Join(p.remove, "work"), filepath.Join(p.remove, "server")
+	if err := errors.Join(os.Mkdir(work, 0o700), os.Mkdir(shown, 0o700)); err != nil {
+		return spec, err
+	}
+	spec = runtime.ServiceSpec{Name: v.name, Dir: cmp.Or(v.home(v.conf.Cwd), work), Home: v.svc.Home, Instance: v.svc.Instance, Environ: v.svc.Environ}
+	view := sandbox.Spec{Dir: spec.Dir, Writable: []string{spec.Dir}}
+	var pins map[string]string
+	if v.conf.Install != "" {
+		spec.Argv, pins, err = v.installedArgv(p, shown)
+		view.Readable = []string{shown, spec.Argv[0]}
+	} else if spec.Argv, err = v.lookUp(v.conf.Command); err == nil {
+		p.file = fileOf(spec.Argv[0])
+	}
+	if err != nil {
+		return spec, err
+	}
+	spec.Argv = append(spec.Argv, v.conf.Args...)
+	box, err := v.svc.Ways.ServerSandbox(ctx, v.svc.Config(), v.name, v.conf, pins)
+	if err != nil {
+		return spec, err
+	}
+	if box != nil && !v.conf.Network && fetches(v.conf.Command) {
+		return spec, fmt.Errorf("%s fetches its package at each start, and the program has no network", v.conf.Command)
+	}
+	if box != nil {
+		spec.Wrap = func(argv, env []string) (*sandbox.Command, error) { return box.Wrap(view, argv, env) }
+	}
+	return spec, nil
+}
+
+// installedArgv is the command line of an installed server, without its arguments. at is a folder in which its sandbox shows its files; pins says so.
+func (v *server) installedArgv(p *program, at string) (argv []string, pins map[string]string, err error) {
+	m, err := v.svc.installed(v.name, v.conf.Install)
+	if err != nil {
+		return []string{""}, nil, err
+	}
+	p.file = m.Source + ", of which all files have the SHA-256 " + m.Digest
+	switch folder := v.svc.folder(v.name); {
+	case v.free:
+		at = folder
+	case goruntime.GOOS == "linux":
+		pins = map[string]string{at: folder} // the state folder itself is in no sandbox
+	default:
+		err = os.CopyFS(at, os.DirFS(folder))
+	}
+	argv = []string{filepath.Join(at, m.File)}
+	if err == nil && strings.HasPrefix(m.Source, config.FromNPM+":") {
+		node, missing := v.lookUp("node")
+		if missing == nil {
+			node[0], missing = filepath.EvalSymlinks(node[0])
+		}
+		if missing != nil {
+			return []string{""}, nil, missing
+		}
+		p.file += "; with " + fileOf(node[0])
+		argv = append(node, argv...)
+	}
+	return argv, pins, err
+}
+
 // folders is the pattern of the folders that programs of this hob work in.
 func (s *Service) folders() string {
 	return "hob-mcp-" + hashOf([]byte(s.Instance + "\x00" + s.Home))[:16] + "-*"
@@ -108,6 +159,10 @@ func (s *Service) folders() string {
 func (s *Service) sweep() {
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), s.folders()))
 	for _, one := range left {
+		err = errors.Join(err, os.RemoveAll(one))
+	}
+	half, _ := filepath.Glob(filepath.Join(s.Installed, ".new-*")) // the pattern is valid
+	for _, one := range half {
 		err = errors.Join(err, os.RemoveAll(one))
 	}
 	if err != nil {
@@ -130,23 +185,23 @@ func (v *server) values(ctx context.Context, key string, given map[string]string
 
 func mcpPath(parts ...string) string { return "mcp.servers." + strings.Join(parts, ".") }
 
-// argv is the command line with the program's full path.
-func (v *server) argv() ([]string, error) {
-	name := v.home(v.conf.Command)
+// lookUp returns the full path of a program.
+func (v *server) lookUp(command string) ([]string, error) {
+	name := v.home(command)
 	if filepath.Base(name) != name && !filepath.IsAbs(name) { // it would depend on the folder in which hob was started
-		return nil, fmt.Errorf("%s: want a program of PATH or an absolute path", v.conf.Command)
+		return nil, fmt.Errorf("%s: want a program of PATH or an absolute path", command)
 	}
 	path, err := osexec.LookPath(name)
 	switch {
 	case errors.Is(err, osexec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return nil, event.NewFault(event.Unavailable, "install it, or give its whole path; hob looks at the PATH with which it was started", "there is no program %s here", v.conf.Command)
+		return nil, event.NewFault(event.Unavailable, "install it, or give its whole path; hob looks at the PATH with which it was started", "there is no program %s here", command)
 	case err != nil:
-		return nil, event.NewFault(event.Unavailable, "give the path of a file that may be executed", "%s is no program that can be started", v.conf.Command)
+		return nil, event.NewFault(event.Unavailable, "give the path of a file that may be executed", "%s is no program that can be started", command)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
-	return append([]string{path}, v.conf.Args...), nil
+	return []string{path}, nil
 }
 
 // fileOf names a program's file, with its SHA-256 if it can be read.
@@ -183,8 +238,6 @@ func (p *program) blocked() bool { return p.out.writing.Load() > 0 }
 
 // charge counts nothing: metered has done it.
 func (p *program) charge(int) error { return p.in.fault() }
-
-func (p *program) runs() string { return p.file }
 
 func (p *program) ended() <-chan struct{} { return p.service.Ended() }
 
@@ -257,6 +310,9 @@ type tail struct {
 	mu   sync.Mutex
 	kept []byte
 }
+
+// Write adds bytes.
+func (t *tail) Write(b []byte) (int, error) { t.add(b); return len(b), nil }
 
 func (t *tail) add(b []byte) {
 	t.mu.Lock()

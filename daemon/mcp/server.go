@@ -64,7 +64,7 @@ type surroundings struct {
 
 func surroundingsOf(c *config.Snapshot, server string) surroundings {
 	s := c.MCP.Servers[server]
-	r := surroundings{free: s.Command != "" && c.Tools.Exec.Sandbox == string(sandbox.Off)}
+	r := surroundings{free: s.URL == "" && c.Tools.Exec.Sandbox == string(sandbox.Off)}
 	if s.Writes() {
 		r.seen = strings.Join(c.SeenBesides(server), "\n")
 	}
@@ -136,7 +136,7 @@ func sameReach(a, b Reach) bool {
 func (v *server) view(whole bool) api.MCPServer {
 	accepted, why := v.usable()
 	reach := reachOf(v.conf, v.free)
-	out := api.MCPServer{Name: v.name, State: "ready", Reach: reach.line(), Goes: v.goes(), Hash: accepted.hash, Tools: shownTools(accepted.list, whole), LeftOut: accepted.list.LeftOut, Problem: why}
+	out := api.MCPServer{Name: v.name, State: "ready", Reach: reach.line(), Version: v.conf.Version(), Goes: v.goes(), Hash: accepted.hash, Tools: shownTools(accepted.list, whole), LeftOut: accepted.list.LeftOut, Problem: why}
 	if v.svc.Config().MCP.Flat {
 		out.Behind = behind(v.name, accepted.list)
 	}

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -58,7 +59,8 @@ type Artifacts interface {
 // Ways are how servers are reached, and how they are kept from reaching further.
 type Ways interface {
 	// ServerSandbox makes the sandbox of a program; nil: the owner has switched the sandbox off. An error: it cannot have what its section asks for.
-	ServerSandbox(ctx context.Context, c *config.Snapshot, name string, s config.MCPServer) (*sandbox.Sandbox, error)
+	// pins are folders that it shows in place of others, as in sandbox.Pinned.
+	ServerSandbox(ctx context.Context, c *config.Snapshot, name string, s config.MCPServer, pins map[string]string) (*sandbox.Sandbox, error)
 	// ServerWeb makes the guarded way to a service.
 	ServerWeb(c *config.Snapshot, s config.MCPServer) (http.RoundTripper, error)
 }
@@ -79,6 +81,7 @@ type Deps struct {
 	Event     func(ctx context.Context, e event.Event)    // appends to the event stream
 	Tell      func(ctx context.Context, key, text string) // tells the owner, once per key
 	Home      string                                      // the owner's
+	Installed string                                      // the folder of installed servers
 	Instance  string                                      // marks the processes of this hob
 	Environ   []string                                    // hob's own environment
 	Version   string                                      // hob's, which servers get
@@ -322,6 +325,11 @@ func (s *Service) Remove(ctx context.Context, name string) (api.MCPServer, error
 	}
 	gone := api.MCPServer{Name: name, State: "removed", Tools: []api.MCPTool{}, Problem: said}
 	v, err := s.find(name)
+	if config.MCPName(name) == "" { // else nothing is installed for it
+		if err := os.RemoveAll(s.folder(name)); err != nil {
+			return gone, fmt.Errorf("remove what is installed: %w", err)
+		}
+	}
 	if err != nil {
 		return gone, nil //nolint:nilerr // its section is gone too
 	}

@@ -57,8 +57,6 @@ type wire interface {
 	charge(bytes int) error
 	// why says in words why nothing more comes, with what a program has written to its stderr.
 	why() string
-	// runs names the file that was started, with its digest; "": a service.
-	runs() string
 	// close ends the program or the connections.
 	close()
 }
@@ -238,7 +236,9 @@ func (s *session) offered(ctx context.Context) (offered, error) {
 		}
 	}
 	reach := reachOf(s.server.conf, s.server.free)
-	reach.Runs = s.wire.runs()
+	if p, ok := s.wire.(*program); ok {
+		reach.Runs = p.file
+	}
 	var err error
 	if got.list, err = pin(reach, list); err != nil {
 		return got, err

@@ -57,8 +57,6 @@ func (w *web) charge(bytes int) error { return w.guard.in.take(bytes) }
 
 func (w *web) ended() <-chan struct{} { return w.done }
 
-func (w *web) runs() string { return "" }
-
 func (w *web) why() string {
 	err := w.guard.fault()
 	if err == nil {

@@ -242,7 +242,7 @@ func (a *Account) Forget(ctx context.Context) (states []string, said string, err
 	if err := a.cfg.Vault.Delete(ctx, a.cfg.Key); err != nil || t == nil {
 		return states, "", err
 	}
-	return states, a.revoke(ctx, t), nil
+	return states, t.revoke(ctx, a.cfg), nil
 }
 
 // states lists the states of the open sign-in and of those that it replaced.

@@ -136,19 +136,19 @@ const revoking = 10 * time.Second
 
 // revoke tells the authorization server that tokens are not used any more (RFC 7009), and says what came of it. The tokens are forgotten already,
 // so a server that does not answer changes nothing.
-func (a *Account) revoke(ctx context.Context, t *tokens) string {
+func (t *tokens) revoke(ctx context.Context, c Config) string {
 	host := hostOf(t.Issuer)
 	if t.Revoke == "" {
 		return host + " takes no tokens back: they are good until they end by themselves"
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(revoking, a.cfg.Patience))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(revoking, c.Patience))
 	defer cancel()
 	for _, one := range [][2]string{{"refresh_token", t.Refresh}, {"access_token", t.Access}} {
 		if one[1] == "" {
 			continue
 		}
-		if err := a.takeBack(ctx, t, one[0], one[1]); err != nil {
-			a.cfg.Log.Warn("tokens are not revoked", "account", a.cfg.Key, "err", a.cfg.Redact.Text(err.Error()))
+		if err := t.takeBack(ctx, c, one[0], one[1]); err != nil {
+			c.Log.Warn("tokens are not revoked", "account", c.Key, "err", c.Redact.Text(err.Error()))
 			return host + " did not take the tokens back: end hob's access in your account there"
 		}
 	}
@@ -156,7 +156,7 @@ func (a *Account) revoke(ctx context.Context, t *tokens) string {
 }
 
 // takeBack revokes one token.
-func (a *Account) takeBack(ctx context.Context, t *tokens, kind, token string) error {
+func (t *tokens) takeBack(ctx context.Context, c Config, kind, token string) error {
 	form := url.Values{"token": {token}, "token_type_hint": {kind}}
 	if t.Client.Style != oauth2.AuthStyleInHeader {
 		form.Set("client_id", t.Client.ID)
@@ -172,7 +172,7 @@ func (a *Account) takeBack(ctx context.Context, t *tokens, kind, token string) e
 	if t.Client.Style == oauth2.AuthStyleInHeader {
 		req.SetBasicAuth(url.QueryEscape(t.Client.ID), url.QueryEscape(t.Client.Secret)) // RFC 6749, section 2.3.1
 	}
-	resp, err := a.cfg.HTTP.Do(req)
+	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return err
 	}

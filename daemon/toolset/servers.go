@@ -3,6 +3,7 @@ package toolset
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,12 +23,13 @@ type Plugged interface {
 	Why(tool string) string
 }
 
-// ServerSandbox makes the sandbox of an MCP server's program; nil: the owner has switched the sandbox off. Its state does not depend on the
+// ServerSandbox makes the sandbox of an MCP server's program; nil: the owner has switched the sandbox off. pins are folders that it shows in place
+// of others. Its state does not depend on the
 // end of ctx, because later calls use it too.
 //
 // A program may not write to a folder that somebody else sees. An untainted turn reads there without taint, also by a command, but what the
 // program writes is somebody else's text. And another server could send away what this one was told.
-func (b *Deps) ServerSandbox(ctx context.Context, c *config.Snapshot, name string, s config.MCPServer) (*sandbox.Sandbox, error) {
+func (b *Deps) ServerSandbox(ctx context.Context, c *config.Snapshot, name string, s config.MCPServer, pins map[string]string) (*sandbox.Sandbox, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = ""
@@ -48,7 +50,17 @@ func (b *Deps) ServerSandbox(ctx context.Context, c *config.Snapshot, name strin
 	if open.Tools.Exec.Sandbox == string(sandbox.Off) {
 		return nil, nil //nolint:nilnil // no sandbox, as the owner wants it
 	}
-	box := NewSandbox(context.WithoutCancel(ctx), b.home(), &open)
+	h := b.home()
+	if skills := h.Pinned; len(pins) > 0 {
+		h.Pinned = func() map[string]string {
+			all := maps.Clone(pins)
+			if skills != nil {
+				maps.Copy(all, skills())
+			}
+			return all
+		}
+	}
+	box := NewSandbox(context.WithoutCancel(ctx), h, &open)
 	if state := box.State(); !state.Works {
 		return nil, fmt.Errorf("MCP servers run only in the sandbox, which does not work here (%s; %s)", state.Why, state.Hint)
 	}

@@ -56,7 +56,7 @@ func TestWhereServersMayWrite(t *testing.T) {
 			c.server.Command = "x"
 			snap.MCP.Servers = map[string]config.MCPServer{"this": c.server, "other": {Command: "y", Binds: []string{in("other") + ":ro"}, Cwd: in("work")}}
 			b := toolset.NewDeps(toolset.Home{State: in("state"), Workspace: in("workspace")}, slog.New(slog.DiscardHandler))
-			_, err := b.ServerSandbox(t.Context(), snap, "this", c.server)
+			_, err := b.ServerSandbox(t.Context(), snap, "this", c.server, nil)
 			if c.fault == "" && err != nil || c.fault != "" && (err == nil || !strings.Contains(err.Error(), "("+in(c.fault)+")")) {
 				t.Errorf("want a fault about %q, got %v", c.fault, err)
 			}

@@ -38,6 +38,7 @@ type Service struct {
 	once  sync.Once
 	ended chan struct{}
 	over  string // the limit of the sandbox that it exceeded; read after ended is closed
+	code  int    // its exit code; the same holds
 }
 
 // StartService starts a program. With Wrap it runs in that sandbox, within the sandbox's limits of memory and processes. The caller reads
@@ -79,7 +80,7 @@ func (v *Service) supervise(spawn *sys.Group, o order, started chan<- error) err
 	if !gone {
 		waited = <-exited
 	}
-	_, err = exitCode(r.cmd, errors.Join(waited, reap(r.cmd)))
+	v.code, err = exitCode(r.cmd, errors.Join(waited, reap(r.cmd)))
 	if r.bound != nil {
 		over, closing := r.bound.Close()
 		if v.over == "" {
@@ -166,5 +167,15 @@ func (v *Service) Over() string {
 		return v.over
 	default:
 		return ""
+	}
+}
+
+// Code is the exit code of the program. It is known after Ended.
+func (v *Service) Code() int {
+	select {
+	case <-v.ended:
+		return v.code
+	default:
+		return 0
 	}
 }
