@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"os"
-	"path/filepath"
 
 	"hob/daemon/api"
 	"hob/daemon/api/server"
@@ -32,7 +31,7 @@ func newServers(d *daemon, t *toolset.Deps) *mcp.Service {
 				d.log.Error("tell the owner about an MCP server", "err", err)
 			}
 		},
-		Home: home, Installed: filepath.Join(d.opt.state(), "mcp"), Instance: t.Instance, Environ: t.Environ, Version: d.opt.Version, Clock: d.clock, Log: d.log,
+		Home: home, Instance: t.Instance, Environ: t.Environ, Version: d.opt.Version, Clock: d.clock, Log: d.log,
 	})
 }
 
@@ -43,7 +42,7 @@ func serverRoutes(s *mcp.Service) []server.Route {
 		server.Show(api.ShowMCP, s.Show),
 		server.DoPlain(api.TestMCP, s.Test),
 		server.Do(api.AcceptMCP, s.Accept),
-		server.Do(api.InstallMCP, s.Install),
+		server.Do(api.InstallMCP, s.Installs().Install),
 		server.DoPlain(api.RemoveMCP, s.Remove),
 		server.DoPlain(api.BeginMCPLogin, s.SignIns().Begin),
 		server.DoPlain(api.AwaitMCPLogin, s.SignIns().Await),

@@ -67,7 +67,7 @@ func start(t testing.TB, servers map[string]config.MCPServer, change ...func(*mc
 		Rows: h.store.Settings, Artifacts: h, Questions: nobody(), Redact: &secret.Redactor{}, Vault: emptyVault(h.home), Config: func() *config.Snapshot { return h.conf },
 		Resolve:  func(_ context.Context, _, ref string) (string, error) { return ref, nil },
 		Ways:     h,
-		Registry: runtime.NewRegistry(nil), Spawn: h.spawn, Event: h.event, Tell: h.tell, Home: h.home, Installed: filepath.Join(h.home, "mcp"), Instance: "test-" + sys.RandomIDs().Code(8),
+		Registry: runtime.NewRegistry(nil), Spawn: h.spawn, Event: h.event, Tell: h.tell, Home: h.home, Instance: "test-" + sys.RandomIDs().Code(8),
 		Environ: os.Environ(), Version: "test", Clock: sys.RealClock(), Log: log, Times: mcp.Times{Pause: time.Nanosecond},
 	}
 	for _, f := range change {
@@ -125,6 +125,9 @@ func emptyVault(dir string) *secret.Vault {
 func (h *hob) ServerSandbox(context.Context, *config.Snapshot, string, config.MCPServer, map[string]string) (*sandbox.Sandbox, error) {
 	return nil, nil //nolint:nilnil // none
 }
+
+// ServerFolder is where servers are installed.
+func (h *hob) ServerFolder() string { return filepath.Join(h.home, "mcp") }
 
 // ServerWeb is a way to a service without a guard.
 func (h *hob) ServerWeb(*config.Snapshot, config.MCPServer) (http.RoundTripper, error) {

@@ -41,12 +41,20 @@ type manifest struct {
 	Digest string `json:"digest"` // of all files but this one, see treeDigest
 }
 
+// Installs are the servers that hob has installed.
+type Installs struct{ servers *Service }
+
+// Installs returns the servers that hob has installed.
+func (s *Service) Installs() Installs { return Installs{s} }
+
 // folder is where a server is installed.
-func (s *Service) folder(name string) string { return filepath.Join(s.Installed, name) }
+func (i Installs) folder(name string) string {
+	return filepath.Join(i.servers.Ways.ServerFolder(), name)
+}
 
 // Install installs a server of npm or Go at one version. The installer runs in the sandbox with the network, and writes only to a temporary folder;
 // what it has left there is copied to the folder of the server. An earlier installation under that name is replaced.
-func (s *Service) Install(ctx context.Context, name string, in api.MCPSource) (out api.MCPSource, err error) {
+func (i Installs) Install(ctx context.Context, name string, in api.MCPSource) (out api.MCPSource, err error) {
 	if text := config.MCPName(name); text != "" {
 		return out, event.NewFault(event.Invalid, "for example: notes", "NAME: %s", text)
 	}
@@ -56,16 +64,16 @@ func (s *Service) Install(ctx context.Context, name string, in api.MCPSource) (o
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("it took more than %s", installTime))
 	defer cancel()
-	work, err := s.workFolder()
+	work, err := workFolder(i.servers)
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	i := installer{service: s, name: name, work: work, into: filepath.Join(work, "in")}
-	if err := os.Mkdir(i.into, 0o700); err != nil {
+	one := installer{service: i.servers, name: name, work: work, into: filepath.Join(work, "in")}
+	if err := os.Mkdir(one.into, 0o700); err != nil {
 		return out, err
 	}
-	m, err := i.install(ctx, source)
+	m, err := one.install(ctx, source)
 	if err != nil {
 		f, ok := event.AsFault(err)
 		if !ok {
@@ -74,11 +82,11 @@ func (s *Service) Install(ctx context.Context, name string, in api.MCPSource) (o
 		}
 		return out, f
 	}
-	return api.MCPSource{Source: m.Source}, s.keep(name, i.into, m)
+	return api.MCPSource{Source: m.Source}, i.keep(name, one.into, m)
 }
 
 // workFolder makes a temporary folder. Its path has no symbolic links, so that a sandbox shows it under that path.
-func (s *Service) workFolder() (string, error) {
+func workFolder(s *Service) (string, error) {
 	dir, err := os.MkdirTemp("", s.folders())
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -90,11 +98,11 @@ func (s *Service) workFolder() (string, error) {
 }
 
 // keep copies what was installed to the folder of the server. Until the last rename nothing counts as installed.
-func (s *Service) keep(name, from string, m manifest) error {
-	if err := os.MkdirAll(s.Installed, 0o700); err != nil {
+func (i Installs) keep(name, from string, m manifest) error {
+	if err := os.MkdirAll(i.servers.Ways.ServerFolder(), 0o700); err != nil {
 		return fmt.Errorf("keep the server: %w", err)
 	}
-	fresh, err := os.MkdirTemp(s.Installed, ".new-*")
+	fresh, err := os.MkdirTemp(i.servers.Ways.ServerFolder(), ".new-*")
 	if err != nil {
 		return fmt.Errorf("keep the server: %w", err)
 	}
@@ -110,10 +118,10 @@ func (s *Service) keep(name, from string, m manifest) error {
 		err = os.WriteFile(filepath.Join(fresh, manifestFile), doc, 0o600)
 	}
 	if err == nil {
-		err = os.RemoveAll(s.folder(name))
+		err = os.RemoveAll(i.folder(name))
 	}
 	if err == nil {
-		err = os.Rename(fresh, s.folder(name))
+		err = os.Rename(fresh, i.folder(name))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the server: %w", errors.Join(err, os.RemoveAll(fresh)))
@@ -121,10 +129,10 @@ func (s *Service) keep(name, from string, m manifest) error {
 	return nil
 }
 
-// installed returns what is installed for a server, after it has read all of it: what runs is what was accepted.
-func (s *Service) installed(name, source string) (manifest, error) {
+// read returns what is installed for a server, after it has read all of it: what runs is what was accepted.
+func (i Installs) read(name, source string) (manifest, error) {
 	var m manifest
-	doc, err := os.ReadFile(filepath.Join(s.folder(name), manifestFile))
+	doc, err := os.ReadFile(filepath.Join(i.folder(name), manifestFile))
 	if err == nil {
 		err = json.Unmarshal(doc, &m)
 	}
@@ -132,7 +140,7 @@ func (s *Service) installed(name, source string) (manifest, error) {
 	if err != nil || m.Source != source || !filepath.IsLocal(m.File) {
 		return m, event.NewFault(event.Unavailable, again, "%s is not installed for the MCP server %s", source, name)
 	}
-	digest, err := treeDigest(s.folder(name))
+	digest, err := treeDigest(i.folder(name))
 	if err == nil && digest != m.Digest {
 		err = event.NewFault(event.Unavailable, again, "the files of %s are not those that were installed", source)
 	}

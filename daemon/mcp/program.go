@@ -67,10 +67,10 @@ func (v *server) program(ctx context.Context) (wire, error) {
 		return nil, err
 	}
 	p := &program{drained: make(chan struct{})}
-	if p.remove, err = v.svc.workFolder(); err != nil {
+	if p.remove, err = workFolder(v.svc); err != nil {
 		return nil, err
 	}
-	spec, err := v.spec(ctx, p)
+	spec, err := p.spec(ctx, v)
 	if err != nil {
 		return nil, errors.Join(err, p.clean())
 	}
@@ -89,7 +89,7 @@ func (v *server) program(ctx context.Context) (wire, error) {
 }
 
 // spec is how the program is started: its command line, the folder that it works in, and its sandbox.
-func (v *server) spec(ctx context.Context, p *program) (spec runtime.ServiceSpec, err error) {
+func (p *program) spec(ctx context.Context, v *server) (spec runtime.ServiceSpec, err error) {
 	work, shown := filepath.Join(p.remove, "work"), filepath.Join(p.remove, "server")
 	if err := errors.Join(os.Mkdir(work, 0o700), os.Mkdir(shown, 0o700)); err != nil {
 		return spec, err
@@ -98,7 +98,7 @@ func (v *server) spec(ctx context.Context, p *program) (spec runtime.ServiceSpec
 	view := sandbox.Spec{Dir: spec.Dir, Writable: []string{spec.Dir}}
 	var pins map[string]string
 	if v.conf.Install != "" {
-		spec.Argv, pins, err = v.installedArgv(p, shown)
+		spec.Argv, pins, err = p.installed(v, shown)
 		view.Readable = []string{shown, spec.Argv[0]}
 	} else if spec.Argv, err = v.lookUp(v.conf.Command); err == nil {
 		p.file = fileOf(spec.Argv[0])
@@ -120,14 +120,14 @@ func (v *server) spec(ctx context.Context, p *program) (spec runtime.ServiceSpec
 	return spec, nil
 }
 
-// installedArgv is the command line of an installed server, without its arguments. at is a folder in which its sandbox shows its files; pins says so.
-func (v *server) installedArgv(p *program, at string) (argv []string, pins map[string]string, err error) {
-	m, err := v.svc.installed(v.name, v.conf.Install)
+// installed is the command line of an installed server, without its arguments. at is a folder in which its sandbox shows its files; pins says so.
+func (p *program) installed(v *server, at string) (argv []string, pins map[string]string, err error) {
+	m, err := v.svc.Installs().read(v.name, v.conf.Install)
 	if err != nil {
 		return []string{""}, nil, err
 	}
 	p.file = m.Source + ", of which all files have the SHA-256 " + m.Digest
-	switch folder := v.svc.folder(v.name); {
+	switch folder := v.svc.Installs().folder(v.name); {
 	case v.free:
 		at = folder
 	case goruntime.GOOS == "linux":
@@ -161,7 +161,7 @@ func (s *Service) sweep() {
 	for _, one := range left {
 		err = errors.Join(err, os.RemoveAll(one))
 	}
-	half, _ := filepath.Glob(filepath.Join(s.Installed, ".new-*")) // the pattern is valid
+	half, _ := filepath.Glob(filepath.Join(s.Ways.ServerFolder(), ".new-*")) // the pattern is valid
 	for _, one := range half {
 		err = errors.Join(err, os.RemoveAll(one))
 	}

@@ -61,6 +61,8 @@ type Ways interface {
 	// ServerSandbox makes the sandbox of a program; nil: the owner has switched the sandbox off. An error: it cannot have what its section asks for.
 	// pins are folders that it shows in place of others, as in sandbox.Pinned.
 	ServerSandbox(ctx context.Context, c *config.Snapshot, name string, s config.MCPServer, pins map[string]string) (*sandbox.Sandbox, error)
+	// ServerFolder is where servers are installed. No sandbox shows it.
+	ServerFolder() string
 	// ServerWeb makes the guarded way to a service.
 	ServerWeb(c *config.Snapshot, s config.MCPServer) (http.RoundTripper, error)
 }
@@ -81,7 +83,6 @@ type Deps struct {
 	Event     func(ctx context.Context, e event.Event)    // appends to the event stream
 	Tell      func(ctx context.Context, key, text string) // tells the owner, once per key
 	Home      string                                      // the owner's
-	Installed string                                      // the folder of installed servers
 	Instance  string                                      // marks the processes of this hob
 	Environ   []string                                    // hob's own environment
 	Version   string                                      // hob's, which servers get
@@ -326,7 +327,7 @@ func (s *Service) Remove(ctx context.Context, name string) (api.MCPServer, error
 	gone := api.MCPServer{Name: name, State: "removed", Tools: []api.MCPTool{}, Problem: said}
 	v, err := s.find(name)
 	if config.MCPName(name) == "" { // else nothing is installed for it
-		if err := os.RemoveAll(s.folder(name)); err != nil {
+		if err := os.RemoveAll(s.Installs().folder(name)); err != nil {
 			return gone, fmt.Errorf("remove what is installed: %w", err)
 		}
 	}

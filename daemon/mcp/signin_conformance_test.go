@@ -217,6 +217,8 @@ func (noKeyring) Remove(string, string) error         { return secret.ErrKeyring
 // plain is the way to a server on this machine.
 type plain struct{}
 
+func (plain) ServerFolder() string { return "/nonexistent" }
+
 func (plain) ServerSandbox(context.Context, *config.Snapshot, string, config.MCPServer, map[string]string) (*sandbox.Sandbox, error) {
 	return nil, nil //nolint:nilnil // no sandbox
 }

@@ -78,6 +78,9 @@ func inside(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
+// ServerFolder is where MCP servers are installed.
+func (b *Deps) ServerFolder() string { return filepath.Join(b.home().State, "mcp") }
+
 // ServerWeb returns the guarded way to an MCP server on the network. Its own host may be in a private network, since the owner named it.
 func (b *Deps) ServerWeb(c *config.Snapshot, s config.MCPServer) (http.RoundTripper, error) {
 	_, host, err := netguard.Canonical(s.URL)
