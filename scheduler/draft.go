@@ -32,7 +32,7 @@ type Draft struct {
 	Missed   string `toml:"missed" json:"missed,omitempty" jsonschema:"while off" enum:"once,skip,all,ask"`
 	MaxLate  string `toml:"max_late" json:"max_late,omitempty" jsonschema:"later is missed: 2h"` // a period; in a change, NoMaxLate restores the default
 	Overlap  string `toml:"overlap" json:"overlap,omitempty" jsonschema:"last still runs" enum:"fold,queue"`
-	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH,mcp:NAME"`                   // NoRights removes all
+	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH,mcp:NAME"`          // NoRights removes all
 	GateText string `toml:"gate" json:"gate,omitempty" jsonschema:"if new: COMMAND, url:, files:; exit:COMMAND"` // see ParseGate
 	Limits   string `toml:"-" json:"limits,omitempty" jsonschema:"as tools=read tokens=900"`                     // for the tool; the config has Tools and MaxTokens
 

@@ -311,12 +311,14 @@ func TestRevoke(t *testing.T) {
 		said   string
 		asked  int
 	}{
-		"it is taken back":       {nil, says(200, "text/plain", ""), "has taken the tokens back", 2},
-		"it is not offered":      {map[string]any{"revocation_endpoint": nil}, nil, "takes no tokens back", 0},
-		"another host":           {map[string]any{"revocation_endpoint": "https://third.example/revoke"}, nil, "takes no tokens back", 0},
-		"without TLS":            {map[string]any{"revocation_endpoint": "http://third.example/revoke"}, nil, "takes no tokens back", 0},
-		"an error":               {nil, refuses(503, "unavailable"), "did not take the tokens back", 1},
-		"a redirect":             {nil, func(out http.ResponseWriter, in *http.Request) { http.Redirect(out, in, "/elsewhere", http.StatusTemporaryRedirect) }, "did not take the tokens back", 1},
+		"it is taken back":  {nil, says(200, "text/plain", ""), "has taken the tokens back", 2},
+		"it is not offered": {map[string]any{"revocation_endpoint": nil}, nil, "takes no tokens back", 0},
+		"another host":      {map[string]any{"revocation_endpoint": "https://third.example/revoke"}, nil, "takes no tokens back", 0},
+		"without TLS":       {map[string]any{"revocation_endpoint": "http://third.example/revoke"}, nil, "takes no tokens back", 0},
+		"an error":          {nil, refuses(503, "unavailable"), "did not take the tokens back", 1},
+		"a redirect": {nil, func(out http.ResponseWriter, in *http.Request) {
+			http.Redirect(out, in, "/elsewhere", http.StatusTemporaryRedirect)
+		}, "did not take the tokens back", 1},
 		"it answers after hours": {nil, func(_ http.ResponseWriter, in *http.Request) { <-in.Context().Done() }, "did not take the tokens back", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
