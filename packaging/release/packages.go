@@ -28,6 +28,16 @@ func (r *release) packages(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the folder: %w", err)
 	}
+	// nfpm copies the times of an .apk's scripts, which are those of the checkout.
+	scripts, err := filepath.Glob("packaging/apk/*")
+	if err != nil {
+		return fmt.Errorf("find the scripts: %w", err)
+	}
+	for _, file := range scripts {
+		if err := os.Chtimes(file, r.epoch, r.epoch); err != nil {
+			return fmt.Errorf("set the time of a script: %w", err)
+		}
+	}
 	for _, t := range r.targets {
 		if t.os != "linux" {
 			continue
