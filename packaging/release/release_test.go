@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +40,31 @@ func TestArchivesRepeat(t *testing.T) {
 		if !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Errorf("%s: the same files gave other bytes", name)
 		}
+	}
+}
+
+// TestArchiveNamesNobody looks into a tar archive: the time is the one that was given, and the owner is nobody in particular.
+func TestArchiveNamesNobody(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	all, err := main.Folder(filepath.Dir(file), "top")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := main.WriteTar(&b, all, at); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := gzip.NewReader(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := tar.NewReader(plain).Next()
+	if err != nil || h.Name != "top/a" || !h.ModTime.Equal(at) || h.Uid+h.Gid != 0 || h.Uname+h.Gname != "" || h.Mode != 0o644 || !plain.ModTime.IsZero() {
+		t.Errorf("%+v of %v, %v", h, plain.Header, err)
 	}
 }
 
