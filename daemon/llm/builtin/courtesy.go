@@ -25,21 +25,19 @@ func courteous(text string) string {
 func front(text string) (rest string, asked bool) {
 	for again := true; again; {
 		again = false
-		for _, words := range []string{"can you", "could you", "would you", "will you", "can u", "could u", "can i", "could i", "may i"} {
+		for words := range strings.SplitSeq("can you|could you|would you|will you|can u|could u|can i|could i|may i", "|") {
 			if rest, ok := lead(text, words); ok && rest != "" {
 				text, again, asked = rest, true, true
 			}
 		}
-		for _, words := range []string{
-			"please", "pls", "plz", "kindly", "hob", "hey", "hi", "hello", "good morning", "good afternoon", "good evening", "ok", "okay", "so", "well", "also", "just",
-			"i want you to", "i need you to", "i'd like you to", "i’d like you to", "i would like you to", "be so kind and", "make sure to", "make sure you", "be sure to",
-		} {
+		for words := range strings.SplitSeq("please|pls|plz|kindly|hob|hey|hi|hello|good morning|good afternoon|good evening|ok|okay|so|well|also|just|i want you to|"+
+			"i need you to|i'd like you to|i’d like you to|i would like you to|be so kind and|make sure to|make sure you|be sure to", "|") {
 			if rest, ok := lead(text, words); ok && rest != "" {
 				text, again = rest, true
 			}
 		}
 		// "I need a timer", but not "I need milk".
-		for _, words := range []string{"i need", "i want", "i'd like", "i’d like", "i would like", "give me", "get me", "have"} {
+		for words := range strings.SplitSeq("i need|i want|i'd like|i’d like|i would like|give me|get me|have", "|") {
 			if rest, ok := lead(text, words); ok && (strings.HasPrefix(lowered(rest, 2), "a ") || strings.HasPrefix(lowered(rest, 3), "an ")) {
 				text, again = rest, true
 			}
@@ -52,7 +50,7 @@ func front(text string) (rest string, asked bool) {
 // request.
 func back(text string) string {
 	bare := strings.TrimRight(text, "!?., ")
-	for _, words := range []string{"please", "pls", "plz", "thanks", "thank you", "thanks a lot", "thx", "if you can"} {
+	for words := range strings.SplitSeq("please|pls|plz|thanks|thank you|thanks a lot|thx|if you can", "|") {
 		i := len(bare) - len(words)
 		if i < 2 || !strings.EqualFold(bare[i:], words) || !strings.ContainsRune(" ,.!?\n", rune(bare[i-1])) {
 			continue

@@ -15,10 +15,8 @@ func lists(text string) (plan, bool) {
 	// Without the words that say only that a list is wanted, the kind of the list is left.
 	asked := slices.Clone(words)
 	asked = slices.DeleteFunc(asked, func(w string) bool {
-		return slices.Contains([]string{
-			"show", "list", "see", "view", "display", "me", "all", "my", "the", "of", "what", "which", "whats", "are", "is", "do", "does", "i", "you", "we", "have", "got", "any",
-			"there", "open", "pending", "active", "current", "upcoming", "coming", "up", "set", "running", "here", "in", "this", "folder", "directory", "a",
-		}, w)
+		return among(w, "show|list|see|view|display|me|all|my|the|of|what|which|whats|are|is|do|does|i|you|we|have|got|any|there|open|pending|active|"+
+			"current|upcoming|coming|up|set|running|here|in|this|folder|directory|a")
 	})
 	if len(asked) != 1 {
 		return plan{}, false
