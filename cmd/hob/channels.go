@@ -2,12 +2,12 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/config"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
@@ -19,7 +19,7 @@ import (
 func channelsCommand(a *cli.App, reference func() config.Reference, kinds bool) *cobra.Command {
 	add := cli.Family("add", "Write a channel's section into config.toml")
 	if kinds {
-		add = channelsAddCommand(a, reference())
+		add = setup.AddCommand(a, reference())
 	}
 	return cli.Family("channels", "Look after the places that people write to hob in",
 		channelsListCommand(a),
@@ -28,15 +28,9 @@ func channelsCommand(a *cli.App, reference func() config.Reference, kinds bool) 
 	)
 }
 
-// directionWorks reports whether receiving or sending has no error.
-// A direction that was not used since the start counts as working.
-func directionWorks(d api.Direction) bool {
-	return d.State == api.DirectionOK || d.State == api.DirectionUntried
-}
-
 // channelDirection is the state of receiving or sending, and since when if it does not work.
 func channelDirection(d api.Direction, clock cli.Clock) string {
-	if directionWorks(d) {
+	if setup.Works(d) {
 		return string(d.State)
 	}
 	return string(d.State) + " since " + clock(d.Since)
@@ -63,18 +57,6 @@ func channelKind(r api.Channel) string {
 	return r.Kind + " as " + console.OneLine(r.Nick)
 }
 
-// channelFault joins the current errors. Past errors are left out; --json has them with their times.
-func channelFault(r api.Channel) string {
-	var list []string
-	for _, s := range []api.Direction{r.Receiving, r.Sending} {
-		// One cause, such as a wrong token, often stops both directions. It is named once.
-		if !directionWorks(s) && !slices.Contains(list, s.LastError) {
-			list = append(list, s.LastError)
-		}
-	}
-	return console.OrDash(console.OneLine(strings.Join(list, "; ")))
-}
-
 // channelsListCommand makes hob channels list. It shows the health that the host of the channels keeps for each
 // direction.
 func channelsListCommand(a *cli.App) *cobra.Command {
@@ -82,7 +64,7 @@ func channelsListCommand(a *cli.App) *cobra.Command {
 		Route: api.Channels, Short: "List the channels, and how receiving and sending do", None: "there are no channels beside cli yet; make one with: hob channels add",
 		Head: []string{"CHANNEL", "KIND", "RECEIVING", "SENDING", "OWNER", "GROUPS", "LAST ERROR"},
 		Row: func(r api.Channel, clock cli.Clock) []string {
-			return []string{r.Name, channelKind(r), channelDirection(r.Receiving, clock), channelDirection(r.Sending, clock), channelOwner(r), console.OrDash(console.OneLine(strings.Join(r.Groups, ", "))), channelFault(r)}
+			return []string{r.Name, channelKind(r), channelDirection(r.Receiving, clock), channelDirection(r.Sending, clock), channelOwner(r), console.OrDash(console.OneLine(strings.Join(r.Groups, ", "))), setup.ChannelFault(r)}
 		},
 	})
 }
@@ -117,14 +99,9 @@ func channelsTestCommand(a *cli.App) *cobra.Command {
 // printChannelTest says what works, and fails with what does not. A test that sent something has only queued
 // it: the row of the outbox says later whether it arrived.
 func printChannelTest(a *cli.App, t api.ChannelTest) error {
-	if !a.JSON && !a.Quiet {
-		for _, line := range t.Works {
-			a.Say("ok: %s", console.OneLine(line))
-		}
-	}
-	switch {
-	case t.Fault != "":
-		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("channel %s does not work: %s", t.Channel, t.Fault), Hint: "its section is [channels." + t.Channel + "] in config.toml", Doc: t}
+	switch err := setup.PrintTest(a, t); {
+	case err != nil:
+		return err
 	case t.Outbox != 0:
 		return a.Done(t, fmt.Sprintf("on its way to %s: hob outbox show %d", t.To, t.Outbox))
 	case a.JSON:

@@ -126,7 +126,7 @@ func (k configCommands) tell(cmd *cobra.Command) {
 			return
 		}
 	}
-	k.app.Note("it holds from the next start of hob on")
+	k.app.Note("it takes effect at the next start of hob")
 }
 
 // complete offers the names of keys for each first argument of a pair. Arguments are pairs of a key and a

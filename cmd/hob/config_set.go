@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
@@ -114,12 +112,3 @@ func (k configCommands) inForce(path string, list []document.Change) ([]config.S
 	return all, nil
 }
 
-// saveConfig writes the file. It refuses if someone else changed it meanwhile. An editor or another command may
-// have written it since before was read; neither change may be lost.
-func saveConfig(path string, before, doc []byte) error {
-	err := config.WriteFile(path, before, doc)
-	if errors.Is(err, config.ErrChanged) {
-		return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
-	}
-	return err
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
@@ -72,7 +73,7 @@ func hookArgs(a *cli.App, cmd *cobra.Command, d webhook.Draft) (in webhook.Texts
 	}
 	// Secrets are checked before anything is read from standard input.
 	if d.OldSecret != "" && !secret.IsReference(d.OldSecret) {
-		return in, literalSecretError("--old-secret")
+		return in, setup.LiteralSecret("--old-secret")
 	}
 	// first is the secret itself if it was piped in, else the reference.
 	first, err := readHookSecret(a, d.Secret)
@@ -99,9 +100,9 @@ func readHookSecret(a *cli.App, given string) (string, error) {
 	case given == "" || secret.IsReference(given):
 		return given, nil
 	case given != "-":
-		return "", literalSecretError("--secret")
+		return "", setup.LiteralSecret("--secret")
 	}
-	text, err := io.ReadAll(io.LimitReader(a.In, maxSecret))
+	text, err := io.ReadAll(io.LimitReader(a.In, setup.MaxSecret))
 	if err != nil {
 		return "", fmt.Errorf("read the secret: %w", err)
 	}
@@ -109,11 +110,6 @@ func readHookSecret(a *cli.App, given string) (string, error) {
 		return "", cli.Usage("for example: printf %s \"$SECRET\" | hob hook add --secret - …", "standard input holds no secret")
 	}
 	return strings.TrimSpace(string(text)), nil
-}
-
-// literalSecretError refuses a secret on the command line, where every user of the machine can read it.
-func literalSecretError(flag string) error {
-	return cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or write - and pipe it in", "%s takes a reference, not the secret itself", flag)
 }
 
 // hookAddCommand makes hob hook add.

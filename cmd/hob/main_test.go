@@ -79,14 +79,24 @@ func answering(ts *testscript.TestScript, _ bool, _ []string) {
 	})
 }
 
-// modelServer starts a server that answers everything with one sentence, and puts its address into $MODEL_URL.
+// modelServer starts a server that can do chores and answers everything with one sentence, and puts its address into $MODEL_URL.
 func modelServer(ts *testscript.TestScript, _ bool, _ []string) {
 	s := llmtest.NewServer()
-	s.Otherwise(func(llmtest.Request) llmtest.Turn {
-		return llmtest.Streamed(llmtest.Say("Hello from the scripted model."))
-	})
+	s.Otherwise(tried)
 	ts.Defer(s.Close)
 	ts.Setenv("MODEL_URL", s.URL)
+}
+
+// tried is a model that passes the trial of hob model test, and answers everything else with one sentence.
+func tried(r llmtest.Request) llmtest.Turn {
+	last := r.Messages[len(r.Messages)-1]
+	switch {
+	case last.Role == "tool":
+		return llmtest.Streamed(llmtest.Say("The receipt is 731."))
+	case strings.HasPrefix(last.Content, "Report the number"):
+		return llmtest.Streamed(llmtest.Use("report_number", `{"number":4817}`))
+	}
+	return llmtest.Streamed(llmtest.Say("Hello from the scripted model."))
 }
 
 // ntfyServer starts an ntfy server, and names it in $NTFY_URL.

@@ -135,7 +135,7 @@ func printModels(a *cli.App, r api.Roster, list []api.ModelServer, f modelFilter
 		}
 	}
 	if len(list) == 0 && !f.offline {
-		a.Say("\nNo model server is set up or found on this machine. See docs/config.md, [model].")
+		a.Say("\nNo model server is set up or found on this machine. Connect one with: hob setup")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
@@ -18,15 +19,14 @@ func modelTestCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test [NAME]", Short: "Put a model to a real trial: speed, tools, images", Args: cli.AtMost(1, "one NAME"),
 		Long: "Put a model to a real trial, of four requests at most: a sentence, a tool's call, the use of its result, a small picture. It is paid for\n" +
-			"like everything else. NAME is that of a [models.NAME], or backend/model; without it, the model that is asked first is tried.",
+			"like everything else. The exit code is 1 if the model cannot do chores: it must call tools and use their results. NAME is that of a [models.NAME], or backend/model; without it, the model that is asked first is tried.",
 		Example: "  hob model test\n  hob model test ollama/qwen3:8b", ValidArgsFunction: completeModel(a),
 		RunE: func(cmd *cobra.Command, args []string) error { return testModel(cmd.Context(), a, cli.Joined(args)) },
 	}
 	return cmd
 }
 
-// testModel asks the daemon to try a model, and prints the result. The exit code is 1 if the model gave no
-// usable text, because then nothing else works either.
+// testModel asks the daemon to try a model, and prints the result. The exit code is 1 if the model cannot do chores.
 func testModel(ctx context.Context, a *cli.App, name string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
@@ -44,12 +44,13 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	if err != nil {
 		return err
 	}
+	able, verdict := setup.Verdict(t)
 	if a.JSON {
 		err = a.Document(t)
 	} else {
-		err = a.Text(modelTestText(t))
+		err = a.Text(modelTestText(t) + console.OneLine(verdict) + "\n")
 	}
-	if err == nil && t.Text.Outcome != "yes" {
+	if err == nil && !able {
 		return &cli.Problem{Code: cli.ExitFailed} // all has been said
 	}
 	return err

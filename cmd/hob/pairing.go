@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/daemon/api"
 	"hob/daemon/console"
 )
@@ -16,19 +17,10 @@ import (
 // person at this terminal sees the code, and sends it from that account.
 func pairingCommand(a *cli.App) *cobra.Command {
 	return cli.Family("pairing", "Make your account on a channel known as yours",
-		pairingStartCommand(a),
+		setup.PairCommand(a),
 		pairingListCommand(a),
 		pairingRevokeCommand(a),
 	)
-}
-
-// pairedName names a paired account: the name that it had when it was paired, and the platform's id.
-func pairedName(r api.Pairing) string {
-	// Some platforms have no names beside the id.
-	if r.Name == "" || r.Name == r.Person {
-		return console.OneLine(r.Person)
-	}
-	return fmt.Sprintf("%s (%s)", console.OneLine(r.Name), console.OneLine(r.Person))
 }
 
 // pairingState is the state, with the next step for a pairing that lapsed.
@@ -46,7 +38,7 @@ func pairingListCommand(a *cli.App) *cobra.Command {
 		States: []string{string(api.PairingOpen), string(api.PairingBound), string(api.PairingLapsed), "over", "revoked"},
 		Head:   []string{"PAIRING", "CHANNEL", "STATE", "BEGUN", "OWNER"},
 		Row: func(r api.Pairing, clock cli.Clock) []string {
-			return []string{cli.ID(r.ID), r.Channel, pairingState(r), clock(r.Created), console.OrDash(pairedName(r))}
+			return []string{cli.ID(r.ID), r.Channel, pairingState(r), clock(r.Created), console.OrDash(setup.PairedName(r))}
 		},
 	})
 }
@@ -59,14 +51,14 @@ func pairingRevokeCommand(a *cli.App) *cobra.Command {
 		// An open pairing loses its code, a bound one its account.
 		Loss: func(r api.Pairing) string {
 			if r.State == api.PairingBound {
-				return fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", pairedName(r), r.Channel)
+				return fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", setup.PairedName(r), r.Channel)
 			}
 			return fmt.Sprintf("this ends pairing %d of %s: its code is not taken any more", r.ID, r.Channel)
 		},
 		Remove: func(ctx context.Context, r api.Pairing) error {
 			done := fmt.Sprintf("pairing %d is revoked", r.ID)
 			if r.State == api.PairingBound {
-				done = fmt.Sprintf("%s is a stranger on %s from now on", pairedName(r), r.Channel)
+				done = fmt.Sprintf("%s is a stranger on %s from now on", setup.PairedName(r), r.Channel)
 			}
 			return cli.Do(ctx, a, api.RevokePairing, cli.ID(r.ID), api.None{}, done)
 		},

@@ -105,6 +105,7 @@ type command struct {
 func allCommands(withReference bool) []command {
 	reference := sync.OnceValue(func() config.Reference { return config.NewReference(daemon.ConfigSections()) })
 	return []command{
+		{groupRun, "setup", func(a *cli.App) *cobra.Command { return setupCommand(a, reference) }},
 		{groupRun, "up", upCommand},
 		{groupRun, "status", statusCommand},
 		{groupRun, "service", serviceCommand},

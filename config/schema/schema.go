@@ -39,6 +39,7 @@ type Note struct {
 	Most    string   // the largest one
 	Also    string   // a number outside Least and Most that is allowed, with its meaning: "-1 for no cap"
 	Pattern string   // a regular expression (JSON Schema dialect) that the text, or each text of a list, matches
+	Ask     bool     // set-up asks for it although the section can do without it
 	Apart   bool     // it excludes other keys, so combined examples omit it
 }
 

@@ -1,13 +1,10 @@
-package main
+package setup
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,25 +22,47 @@ import (
 	"hob/daemon/sys"
 )
 
-// complete checks the section and asks for missing keys until it is valid. Without a terminal the first problem is the error.
+// complete checks the section and asks for missing keys until it is valid. Without somebody to ask, the first problem is the error.
 func (d *sectionDraft) complete(ctx context.Context, path string, before []byte) ([]byte, error) {
 	for {
 		// Each round checks the whole document, as it would be written. What is asked for next comes from the
 		// first problem that is left.
 		next, err := document.Set(d.ref, path, before, d.changes()...)
 		var list config.Errors
+		if err == nil && d.asker != nil && !d.asked {
+			if err := d.offerKeys(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err == nil || !errors.As(err, &list) || len(list) == 0 {
 			return next, err
 		}
 		k, ok := d.about(list[0])
-		if !ok || d.app.JSON || !cli.IsTerminal(d.app.In) || !cli.IsTerminal(d.app.Err) {
+		if !ok || d.asker == nil {
 			return nil, d.mistake(list[0], k)
 		}
-		d.app.Print(d.app.Err, console.Clean(list[0].Text))
-		if err := d.ask(ctx, k); err != nil {
+		// A key that nobody was asked for is not a mistake: its question comes without one.
+		if _, given := d.values[k.Name]; given {
+			d.app.Print(d.app.Err, console.Clean(list[0].Text))
+		}
+		if err := d.ask(ctx, k, false); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// offerKeys asks for the keys that a section can do without but that decide what the channel is good for. Enter leaves one out.
+func (d *sectionDraft) offerKeys(ctx context.Context) error {
+	d.asked = true
+	for _, k := range d.part.Keys[1:] {
+		if _, given := d.values[k.Name]; k.Ask && !given {
+			if err := d.ask(ctx, k, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // about finds the key to ask for: a missing key that is the subject of the problem or named in its text, else the subject itself.
@@ -76,23 +95,28 @@ func (d *sectionDraft) mistake(p config.Problem, k schema.Key) error {
 	return cli.Usage(hint, "%s", p.Text)
 }
 
-// ask reads a value from the terminal. A secret may be pasted and is not echoed.
-func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
-	if err := d.app.RestoreTerminal(); err != nil {
-		return err
+// ask reads a value. A secret may be pasted and is not echoed. An empty answer leaves an optional key out, and ends the command otherwise.
+func (d *sectionDraft) ask(ctx context.Context, k schema.Key, optional bool) error {
+	about := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
+	if optional {
+		about += "; Enter leaves it out"
 	}
-	doc := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
-	var line string
-	var err error
+	if k.Type == schema.Switch {
+		about += "; true or false"
+	}
+	ask := d.asker.ask
 	if k.Secret() {
-		line, err = d.hidden(ctx, fmt.Sprintf("%s (%s; paste it, or name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND; it is not shown): ", k.Name, doc))
-	} else {
-		line, err = console.NewPrompter(d.app.In, d.app.Err, slog.New(slog.DiscardHandler)).Ask(ctx, fmt.Sprintf("%s (%s): ", k.Name, doc))
+		about += "; paste it, or name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND; it is not shown"
+		ask = d.asker.secret
 	}
-	line = strings.TrimSpace(line)
-	if err != nil || line == "" {
-		d.app.Print(d.app.Err, "") // end the line of the prompt
-		return &cli.Problem{Code: cli.ExitFailed, Text: "nothing was changed"}
+	line, err := ask(ctx, fmt.Sprintf("%s (%s): ", k.Name, about))
+	switch {
+	case err == nil && line == "" && optional:
+		return nil
+	case err != nil && !errors.Is(err, errEnded):
+		return errors.Join(err, errNothing())
+	case err != nil || line == "":
+		return errNothing()
 	}
 	// The new answer may be a reference in the place of a secret that was pasted before.
 	delete(d.pasted, k.Name)
@@ -102,6 +126,9 @@ func (d *sectionDraft) ask(ctx context.Context, k schema.Key) error {
 	d.values[k.Name] = line
 	return nil
 }
+
+// errNothing ends a command whose question got no answer.
+func errNothing() error { return &cli.Problem{Code: cli.ExitFailed, Text: "nothing was changed"} }
 
 // hiddenLine is a line that was read without echo.
 type hiddenLine struct {
@@ -113,8 +140,8 @@ type hiddenLine struct {
 const echoOffTimeout = 200 * time.Millisecond
 
 // hidden reads a line without echo. An interrupt ends it and restores the terminal.
-func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error) {
-	fd := int(d.app.In.Fd())
+func hidden(ctx context.Context, a *cli.App, prompt string) (string, error) {
+	fd := int(a.In.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
 		return "", fmt.Errorf("look at the terminal: %w", err)
@@ -134,7 +161,7 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 		select {
 		// The Enter of the person was not echoed, so the line of the prompt is ended here.
 		case line := <-read:
-			d.app.Print(d.app.Err, "")
+			a.Print(a.Err, "")
 			return string(line.text), line.err
 		case <-ctx.Done():
 			// The reader still holds the terminal without echo; put it back before the process ends.
@@ -147,60 +174,9 @@ func (d *sectionDraft) hidden(ctx context.Context, prompt string) (string, error
 			}
 			asked = true
 			look.Stop()
-			if _, err := d.app.Err.WriteString(prompt); err != nil {
+			if _, err := a.Err.WriteString(prompt); err != nil {
 				return "", fmt.Errorf("ask: %w", err)
 			}
 		}
-	}
-}
-
-// secretsFolder holds pasted secrets, below the home.
-const secretsFolder = "secrets"
-
-// keep writes pasted secrets into new files with mode 0600 and sets the keys to references to them.
-func (d *sectionDraft) keep(home string) error {
-	for key, text := range d.pasted {
-		name, err := keepSecret(home, d.name+"-"+key, text)
-		if err != nil {
-			return err
-		}
-		d.values[key] = "file:" + name
-		d.app.Note("the secret is in " + filepath.Join(home, name))
-	}
-	return nil
-}
-
-// keepSecret writes a secret into a new file, and returns its path within the home.
-func keepSecret(home, name, text string) (string, error) {
-	folder := filepath.Join(home, secretsFolder)
-	err := os.MkdirAll(folder, 0o700)
-	if err == nil {
-		name, err = createUnused(folder, name, text+"\n")
-	}
-	if err != nil {
-		return "", fmt.Errorf("keep a secret: %w", err)
-	}
-	return secretsFolder + "/" + name, nil
-}
-
-// createUnused writes a file under a new name, adding a number if the name is taken, and returns the name. An
-// older secret of a channel with the same name stays: something else may still refer to it.
-func createUnused(folder, name, text string) (string, error) {
-	for n := 1; ; n++ {
-		free := name
-		if n > 1 {
-			free = fmt.Sprintf("%s-%d", name, n)
-		}
-		// O_EXCL makes the check and the creation one step, so two commands never share a file.
-		f, err := os.OpenFile(filepath.Join(folder, free), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		// Sync before the name is used: after a crash the config must not refer to an empty file.
-		_, err = f.WriteString(text)
-		return free, errors.Join(err, f.Sync(), f.Close())
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"hob/daemon/sys"
 )
 
-// pairingStartCommand makes hob pairing start.
-func pairingStartCommand(a *cli.App) *cobra.Command {
+// PairCommand makes hob pairing start.
+func PairCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "start CHANNEL", Short: "Show a code that makes you a channel's owner, and wait for it", Args: cli.Exactly(1, "one CHANNEL"),
 		Long: "Show a code. Whoever types it into a private chat with hob on that channel, within ten minutes, is its owner from then on: the account is\n" +
@@ -31,13 +31,18 @@ func pairingStartCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// startPairing begins a pairing and waits until it is over. If it has to stop earlier, it ends the pairing, because nobody would see wrong
-// codes any more.
+// startPairing pairs the owner of a channel of the running daemon.
 func startPairing(ctx context.Context, a *cli.App, channel string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
+	return pairWith(ctx, a, c, channel)
+}
+
+// pairWith begins a pairing and waits until it is over. If it has to stop earlier, it ends the pairing, because nobody would see wrong
+// codes any more.
+func pairWith(ctx context.Context, a *cli.App, c *client.Client, channel string) (err error) {
 	w := &pairingWatch{app: a, client: c}
 	// The place in the event stream is taken before the pairing begins, so no event of it can be missed.
 	if w.seq, err = newestEvent(ctx, c); err != nil {
@@ -55,7 +60,7 @@ func startPairing(ctx context.Context, a *cli.App, channel string) error {
 	}
 	switch {
 	case r.State == api.PairingBound:
-		return a.Done(ended, fmt.Sprintf("bound: %s is your account on %s from now on", pairedName(r), r.Channel))
+		return a.Done(ended, fmt.Sprintf("bound: %s is your account on %s from now on", PairedName(r), r.Channel))
 	case r.State == "revoked":
 		return &cli.Problem{Code: cli.ExitFailed, Text: "the pairing was revoked", Doc: ended}
 	// The daemon has one state "over" for all ends without a bound account; the time tells two of them apart.
@@ -204,7 +209,7 @@ func (w *pairingWatch) wrong(kind string, data map[string]any) {
 	r := api.Pairing{}
 	r.Person, _ = data["person"].(string)
 	r.Name, _ = data["name"].(string)
-	w.app.Print(w.app.Err, fmt.Sprintf("wrong code from %s: %s", pairedName(r), triesLeft(int64(left))))
+	w.app.Print(w.app.Err, fmt.Sprintf("wrong code from %s: %s", PairedName(r), triesLeft(int64(left))))
 }
 
 // pairingEndTimeout is how long the end of a pairing may take to be noted.

@@ -1,0 +1,314 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/daemon"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+)
+
+// compatible is the backend whose address the owner gives.
+const compatible = "compatible"
+
+// provider is a service with models that takes a key.
+type provider struct{ backend, variable, about string }
+
+// providers are those that are offered without a server on this machine.
+func providers() []provider {
+	return []provider{
+		{"anthropic", "ANTHROPIC_API_KEY", "Anthropic"},
+		{"openrouter", "OPENROUTER_API_KEY", "OpenRouter (models of many providers)"},
+		{"openai", "OPENAI_API_KEY", "OpenAI"},
+	}
+}
+
+// source is where a model could come from. Its answer is what the step writes.
+type source struct {
+	text          string
+	backend, base string
+	models        []string // that the server has; nil: not asked yet
+	key           string   // the key itself, from the environment
+	keyRef        string   // the key of a server that is set up
+	needsKey      bool
+}
+
+// modelAnswer is what is known of the model that the owner wants.
+type modelAnswer struct {
+	backend, name, base string
+	key                 string // the key itself, to be kept in a file
+	keyRef              string // or a reference
+}
+
+// model asks for a model, writes it and tries it out.
+func (w *wizard) model(ctx context.Context) error {
+	if w.flags["model"] {
+		return w.flaggedModel(ctx)
+	}
+	if w.given.yes {
+		return nil
+	}
+	for {
+		m, ok, err := w.askModel(ctx)
+		if err != nil || !ok {
+			return err
+		}
+		kept, err := w.useModel(ctx, m)
+		if err != nil || kept {
+			return err
+		}
+	}
+}
+
+// flaggedModel uses the model of the flags.
+func (w *wizard) flaggedModel(ctx context.Context) error {
+	m := modelAnswer{base: w.given.baseURL}
+	if w.given.model == "none" {
+		_, _, err := w.change(map[string]string{"model.backend": "builtin", "model.model": "", "model.base_url": "", "model.api_key": ""})
+		return err
+	}
+	var ok bool
+	if m.backend, m.name, ok = strings.Cut(w.given.model, "/"); !ok || m.name == "" {
+		return cli.Usage("for example --model ollama/qwen3:8b", "--model %q is not BACKEND/NAME", w.given.model)
+	}
+	var err error
+	if m.keyRef, m.key, err = w.readKey(w.given.key); err != nil {
+		return err
+	}
+	if !w.flags["api-key"] && w.value("model.backend") == m.backend {
+		m.keyRef = w.value("model.api_key") // changing the model does not lose the key
+		if m.keyRef == config.Hidden {
+			m.keyRef = ""
+		}
+	}
+	_, err = w.useModel(ctx, m)
+	return err
+}
+
+// askModel asks where the model comes from and which one it is; ok is false if the step is skipped.
+func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err error) {
+	w.say("Looking for models …")
+	sources := w.sources(ctx)
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.text)
+	}
+	last, otherwise := "skip: plain commands work without a model", 0
+	if has := w.value("model.model"); has != "" {
+		last, otherwise = "keep "+w.value("model.backend")+"/"+has, len(names)
+	}
+	if len(sources) > 0 && sources[0].needsKey && sources[0].key == "" {
+		otherwise = len(names) // nothing was found, so nothing is proposed
+	}
+	i, err := w.ask.choose(ctx, "Which model shall think for hob", append(names, last), otherwise)
+	switch {
+	case err != nil:
+		return m, false, err
+	case i == len(sources):
+		if w.value("model.model") == "" {
+			w.say("Later: hob setup")
+		}
+		return m, false, nil
+	}
+	m, err = w.fill(ctx, sources[i])
+	return m, err == nil && m.name != "", err
+}
+
+// sources are the servers that were found on this machine, the providers whose keys are in the environment, the others, and any server.
+func (w *wizard) sources(ctx context.Context) []source {
+	var found, keyed, others []source
+	// Without the list the wizard offers less.
+	servers, err := client.Show(ctx, w.host.client, api.ShowModelServers, "")
+	if err != nil {
+		w.app.Note(err.Error())
+	}
+	for _, s := range servers {
+		own := slices.Contains(s.Names, "default")
+		if len(s.Names) > 0 && !own || s.Error != "" || len(s.Models) == 0 {
+			continue
+		}
+		var models []string
+		for _, m := range s.Models {
+			if m.Tools == nil || *m.Tools {
+				models = append(models, m.ID)
+			}
+		}
+		if own {
+			found = append(found, source{text: fmt.Sprintf("another model of %s at %s", s.Backend, s.BaseURL), backend: s.Backend, base: w.value("model.base_url"), models: models, keyRef: w.value("model.api_key")})
+			continue
+		}
+		found = append(found, source{text: fmt.Sprintf("%s at %s, on this machine: %s", s.Backend, s.BaseURL, console.Plural(int64(len(models)), "model")), backend: s.Backend, base: s.BaseURL, models: models})
+	}
+	for _, p := range providers() {
+		if key := strings.TrimSpace(os.Getenv(p.variable)); key != "" {
+			keyed = append(keyed, source{text: p.about + ", with the key in $" + p.variable, backend: p.backend, key: key, needsKey: true})
+			continue
+		}
+		others = append(others, source{text: p.about + ", with a key", backend: p.backend, needsKey: true})
+	}
+	others = append(others, source{text: "another server that speaks OpenAI's protocol", backend: compatible, needsKey: true})
+	return slices.Concat(found, keyed, others)
+}
+
+// fill asks for what a source lacks: address, key and model.
+func (w *wizard) fill(ctx context.Context, s source) (m modelAnswer, err error) {
+	m = modelAnswer{backend: s.backend, base: s.base, key: s.key, keyRef: s.keyRef}
+	if s.backend == compatible && s.base == "" {
+		if m.base, err = w.ask.ask(ctx, "The address of the server, like https://host/v1: "); err != nil || m.base == "" {
+			return m, err
+		}
+	}
+	if s.needsKey && s.key == "" {
+		prompt := "The key (paste it; it is not shown): "
+		if s.backend == compatible {
+			prompt = "The key (paste it; it is not shown; Enter if the server needs none): "
+		}
+		if m.key, err = w.ask.secret(ctx, prompt); err != nil || m.key == "" && s.backend != compatible {
+			return m, err
+		}
+	}
+	models := s.models
+	// With a proxy in the config, only the daemon knows how to reach the server.
+	if models == nil && w.value("network.proxy") == "" {
+		if models, err = daemon.ModelNames(ctx, m.backend, m.base, m.key); err != nil {
+			_, text, hint := cli.Explain(err)
+			w.say(strings.TrimSuffix(text+"; "+hint, "; "))
+		}
+	}
+	m.name, err = w.whichModel(ctx, models)
+	return m, err
+}
+
+// maxOffered is the most models that are listed for a choice.
+const maxOffered = 12
+
+// whichModel asks which model of a server it shall be. One that is alone is taken.
+func (w *wizard) whichModel(ctx context.Context, models []string) (string, error) {
+	if len(models) == 1 {
+		w.say("The model is " + models[0] + ".")
+		return models[0], nil
+	}
+	shown := models[:min(len(models), maxOffered)]
+	for i, name := range shown {
+		w.say(fmt.Sprintf("  %2d  %s", i+1, console.OneLine(name)))
+	}
+	prompt := "Which model (its name): "
+	switch {
+	case len(models) > len(shown):
+		prompt = fmt.Sprintf("Which model (a number, or a name; the server has %d) [1]: ", len(models))
+	case len(models) > 0:
+		prompt = "Which model (a number, or a name) [1]: "
+	}
+	for {
+		text, err := w.ask.ask(ctx, prompt)
+		if err != nil {
+			return "", err
+		}
+		if text == "" && len(models) > 0 {
+			return models[0], nil
+		}
+		if i := pick(shown, text); i >= 0 {
+			return shown[i], nil
+		}
+		// Lists may be incomplete, so that a name which is not on one is tried all the same.
+		if text != "" && strings.Trim(text, "0123456789") != "" || len(models) == 0 {
+			return text, nil
+		}
+	}
+}
+
+// useModel writes a model and tries it out; kept is false if the owner wants to choose again, and then nothing is changed.
+func (w *wizard) useModel(ctx context.Context, m modelAnswer) (kept bool, err error) {
+	undoKey := func() error { return nil }
+	if m.key != "" {
+		path, fresh, err := keepSecret(w.home, "model-"+m.backend, m.key)
+		if err != nil {
+			return false, err
+		}
+		m.keyRef = "file:" + path
+		if fresh {
+			undoKey = func() error { return os.Remove(filepath.Join(w.home, path)) }
+			w.app.Note("the key is in " + filepath.Join(w.home, path))
+		}
+	}
+	undo, changed, err := w.change(map[string]string{"model.backend": m.backend, "model.model": m.name, "model.base_url": m.base, "model.api_key": m.keyRef})
+	if err != nil {
+		return false, errors.Join(flagMistake(err), undoKey())
+	}
+	if err := w.chosenByConfig(ctx, m); err != nil || w.given.noTest {
+		return true, err
+	}
+	able, text, err := w.tryModel(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	if able || !changed {
+		w.app.Say("%s", text)
+		return true, nil
+	}
+	if w.given.yes {
+		return true, &cli.Problem{Code: cli.ExitFailed, Text: text, Hint: "it is in config.toml all the same; choose another one with: hob setup"}
+	}
+	w.say(text)
+	if kept, err = w.ask.yes(ctx, "Keep it all the same?", false); err != nil || kept {
+		return kept, err
+	}
+	if err := errors.Join(undo(), undoKey()); err != nil {
+		return false, err
+	}
+	// The list of servers that comes next depends on the config.
+	Loaded(ctx, func(ctx context.Context) *api.Roster {
+		r, err := client.Show(ctx, w.host.client, api.ShowRoster, "")
+		if err != nil || slices.ContainsFunc(r.Models, m.is) {
+			return nil
+		}
+		return &r
+	})
+	return false, ctx.Err()
+}
+
+// is reports whether a row of the roster is the model of the answer.
+func (m modelAnswer) is(row api.Model) bool {
+	return row.Name == "default" && row.Backend == m.backend && row.Model == m.name
+}
+
+// chosenByConfig waits until the daemon has loaded the model, and gives the config the say if hob model use had it.
+func (w *wizard) chosenByConfig(ctx context.Context, m modelAnswer) error {
+	r := Loaded(ctx, func(ctx context.Context) *api.Roster {
+		r, err := client.Show(ctx, w.host.client, api.ShowRoster, "")
+		if err == nil && slices.ContainsFunc(r.Models, m.is) {
+			return &r
+		}
+		return nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case r == nil:
+		return &cli.Problem{Code: cli.ExitFailed, Text: "the running hob has not loaded the model", Hint: "see why with: hob logs"}
+	case r.Chosen == "":
+		return nil
+	}
+	_, err := client.Do(ctx, w.host.client, api.UseModel, "default", api.None{})
+	return err
+}
+
+// tryModel makes a real trial of the model.
+func (w *wizard) tryModel(ctx context.Context, m modelAnswer) (able bool, text string, err error) {
+	w.app.Note("trying " + m.backend + "/" + m.name + ", which may take a while …")
+	t, err := client.Do(ctx, w.host.client, api.TestModel, "default", api.None{})
+	if err != nil {
+		return false, "", err
+	}
+	able, text = Verdict(t)
+	return able, text, nil
+}
