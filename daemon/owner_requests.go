@@ -117,7 +117,7 @@ func (a ownerRequests) Send(ctx context.Context, m api.Outgoing) (api.Sent, erro
 	}
 	// The address is checked before the files are stored, so that a typing error leaves nothing behind.
 	if !a.reach(to) {
-		return api.Sent{}, event.NewFault(event.Missing, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
+		return api.Sent{}, event.NewFault(event.Missing, "hob channels list shows the channels; hob channels add makes one", "there is no channel %s", to.Channel())
 	}
 	var files []event.Enclosed
 	for _, f := range m.Attachments { // their bytes are stored before the message is

@@ -25,6 +25,7 @@ func channelsCommand(a *cli.App, reference func() config.Reference, kinds bool) 
 		channelsListCommand(a),
 		add,
 		channelsTestCommand(a),
+		setup.RemoveCommand(a),
 	)
 }
 

@@ -144,6 +144,9 @@ func (k configCommands) open(ctx context.Context, draft string) error {
 	}
 	// Neither variable is set: the editor that the system always has.
 	if line == "" {
+		if !cli.IsTerminal(k.app.In) || !cli.IsTerminal(k.app.Out) {
+			return &cli.Problem{Code: cli.ExitFailed, Text: "there is no terminal for an editor", Hint: "change single keys with: hob config set KEY VALUE"}
+		}
 		line = "vi"
 		if runtime.GOOS == "windows" {
 			line = "notepad"

@@ -111,4 +111,3 @@ func (k configCommands) inForce(path string, list []document.Change) ([]config.S
 	}
 	return all, nil
 }
-

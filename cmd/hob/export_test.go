@@ -24,6 +24,7 @@ var (
 	SetKeys        = document.Set
 	ErrEditByHand  = document.ErrByHand
 	PairingCommand = pairingCommand
+	PseudoVersion  = pseudoVersion
 )
 
 type (

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -99,6 +101,13 @@ func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) err
 		home, _, err := a.HomeDir()
 		if err != nil {
 			return err
+		}
+		if _, err := os.Stat(filepath.Join(home, "state", "log", "hob.log")); errors.Is(err, fs.ErrNotExist) {
+			note := "there is no log yet in " + home + ": hob has not run there"
+			if follow {
+				note += "; waiting for one, until Ctrl-C"
+			}
+			a.Note(note)
 		}
 		// The file is read in this process, so the caller needs the permission to read the home.
 		return logfile.Follow(ctx, filepath.Join(home, "state", "log", "hob.log"), q, follow, nil, each)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -76,7 +78,7 @@ func newRoot(a *cli.App, args []string) *cobra.Command {
 
 // nameShells makes hob completion, which is cobra's, in hob's words. cobra adds its command only when it
 // executes, so it is created early here.
-func nameShells(root *cobra.Command) {
+func nameShells(a *cli.App, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() != "completion" {
@@ -91,9 +93,28 @@ func nameShells(root *cobra.Command) {
 			shell.Short = "Print the script for " + shell.Name()
 			shell.Example = "  hob completion " + shell.Name()
 			shell.Args = cli.None
+			if script := shell.RunE; shell.Name() == "bash" {
+				shell.RunE = func(cmd *cobra.Command, args []string) error {
+					return errors.Join(a.Text(bashWords), script(cmd, args))
+				}
+			}
 		}
 	}
 }
+
+// bashWords takes the place of the package bash-completion where that is not installed: cobra's script uses its function to split the line into
+// words. Bash itself would also split at colons, which addresses have.
+const bashWords = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
+_get_comp_words_by_ref() {
+    local line=${COMP_LINE:0:COMP_POINT}
+    read -ra words <<<"$line"
+    [[ $line == *[[:space:]] ]] && words+=("")
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=${words[cword > 0 ? cword - 1 : 0]}
+}
+fi
+`
 
 // command is a command of hob: its heading in hob help, its name, and what makes it.
 type command struct {
@@ -158,7 +179,7 @@ func addNamed(root *cobra.Command, a *cli.App, args []string, all []command) {
 		root.AddCommand(made)
 	}
 	if i < 0 {
-		nameShells(root)
+		nameShells(a, root)
 	}
 }
 
@@ -204,6 +225,9 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			}
 			// cobra adds --help only to a command that is executed, and the help page lists it.
 			cmd.InitDefaultHelpFlag()
+			if err := cmd.Flags().Set("help", "true"); err != nil {
+				return fmt.Errorf("show the help of %s: %w", cmd.CommandPath(), err)
+			}
 			return cmd.Help()
 		},
 	}

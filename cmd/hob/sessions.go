@@ -36,15 +36,31 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("sessions", "Look at conversations and lead them",
 		sessionsListCommand(a),
 		withPrompt(a, cli.Show(a, api.ShowSession, "SESSION", "Show a conversation with every call and its arguments", func(s api.SessionDetail, _ json.RawMessage, _ cli.Clock) error { return drawSession(a, s) })),
-		&cobra.Command{
-			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: cli.AtLeast(2, "a SESSION and a TEXT"),
-			Example: `  hob sessions send garden "water the tomatoes at 8"`, ValidArgsFunction: cli.Complete(a, api.Sessions),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return queue(cmd.Context(), a, client.Message{Session: args[0], Text: cli.Joined(args[1:])})
-			},
-		},
+		sessionsSendCommand(a),
 		exportCommand(a), compactCommand(a), sessionsSearchCommand(a), archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
 	)
+}
+
+// sessionsSendCommand makes hob sessions send. A name that no session has is mostly a mistake in typing.
+func sessionsSendCommand(a *cli.App) *cobra.Command {
+	var fresh bool
+	cmd := &cobra.Command{
+		Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: cli.AtLeast(2, "a SESSION and a TEXT"),
+		Example: `  hob sessions send garden "water the tomatoes at 8"`, ValidArgsFunction: cli.Complete(a, api.Sessions),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if _, err := client.Show(cmd.Context(), c, api.ShowSession, args[0]); err != nil && !fresh && args[0] != "main" {
+				code, text, hint := cli.Explain(err)
+				return &cli.Problem{Code: code, Text: text, Hint: strings.TrimPrefix(hint+"; to begin a conversation of that name, add --new", "; ")}
+			}
+			return queue(cmd.Context(), a, client.Message{Session: args[0], Text: cli.Joined(args[1:])})
+		},
+	}
+	cmd.Flags().BoolVar(&fresh, "new", false, "begin the conversation if there is none of that name")
+	return cmd
 }
 
 // queue posts a message and prints its inbox row. It returns as soon as the row is committed. hob chat

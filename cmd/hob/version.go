@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,10 +13,12 @@ import (
 )
 
 // versionInfo is the JSON document of hob version.
-// Commit is the full hash, and "" if the build had no checkout.
+// Commit is the full hash, or as much of it as the version has; "" if the build does not tell it, as with go run.
 type versionInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
+	Date    string `json:"date,omitempty"`     // of the commit (RFC 3339)
+	Changed bool   `json:"modified,omitempty"` // the checkout had changes that are not in the commit
 	Go      string `json:"go"`
 	System  string `json:"system"`
 }
@@ -30,12 +35,47 @@ func version() versionInfo {
 	if info.Main.Version != "" && info.Main.Version != "(devel)" {
 		v.Version = info.Main.Version
 	}
+	v.Commit, v.Date = pseudoVersion(v.Version)
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
+		switch s.Key {
+		case "vcs.revision":
 			v.Commit = s.Value
+		case "vcs.time":
+			v.Date = s.Value
+		case "vcs.modified":
+			v.Changed = s.Value == "true"
 		}
 	}
 	return v
+}
+
+// pseudoVersion reads commit and date from the version that the Go tool makes of a commit without a tag
+// (https://go.dev/ref/mod#pseudo-versions): v0.0.0-20261122101500-abcdef123456. go install of a module has nothing else.
+func pseudoVersion(version string) (commit, date string) {
+	parts := regexp.MustCompile(`[-.](\d{14})-([0-9a-f]{12})(\+|$)`).FindStringSubmatch(version)
+	if parts == nil {
+		return "", ""
+	}
+	at, err := time.Parse("20060102150405", parts[1])
+	if err != nil {
+		return "", ""
+	}
+	return parts[2], at.Format(time.RFC3339)
+}
+
+// text is the version as a line.
+func (v versionInfo) text() string {
+	commit := "commit not recorded"
+	if v.Commit != "" {
+		commit = "commit " + v.Commit[:min(12, len(v.Commit))]
+		if v.Date != "" {
+			commit += " of " + v.Date[:min(10, len(v.Date))]
+		}
+		if v.Changed {
+			commit += " with changes"
+		}
+	}
+	return fmt.Sprintf("hob %s (%s, %s, %s)", v.Version, v.Go, v.System, commit)
 }
 
 // versionCommand makes hob version.
@@ -52,10 +92,6 @@ func showVersion(a *cli.App) error {
 	if a.JSON {
 		return a.Document(v)
 	}
-	commit := ""
-	if v.Commit != "" {
-		commit = ", commit " + v.Commit[:min(12, len(v.Commit))]
-	}
-	a.Say("hob %s (%s, %s%s)", v.Version, v.Go, v.System, commit)
+	a.Say("%s", v.text())
 	return nil
 }

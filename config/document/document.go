@@ -91,7 +91,11 @@ func applyChange(r config.Reference, file string, doc []byte, c Change) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	next, err := editDocument(doc, path, text)
+	edit := func() ([]byte, error) { return editDocument(doc, path, text) }
+	if c.Unset && !keyInFile(doc, path) {
+		edit = func() ([]byte, error) { return Remove(doc, path) } // a section, with the sections in it
+	}
+	next, err := edit()
 	if err != nil {
 		return nil, fmt.Errorf("set %s: %w (change it with: hob config edit)", c.Key, err)
 	}
@@ -123,12 +127,8 @@ func checkRemovable(file string, doc []byte, path []string) error {
 	for _, name := range path {
 		inner, ok := at.(map[string]any)
 		if at = inner[name]; !ok || at == nil {
-			return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " does not stand in the file, so that there is nothing to take out"}}
+			return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " is not in the file, so that there is nothing to take out"}}
 		}
-	}
-	// An inline table is the value of one key and can be removed. A section with a header cannot.
-	if _, section := at.(map[string]any); section && !keyInFile(doc, path) {
-		return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
 	}
 	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"hob/daemon/text"
 )
 
-// Nearest returns the name that the user probably meant, "" if none is similar.
+// Nearest returns the name that the user probably meant, "" if none is similar: at most two typing errors, and no more than a third of the
+// letters.
 func Nearest(word string, names []string) string {
-	// Up to two typing errors count as similar, but not as many as the word has letters.
 	best, least := "", 3
 	for _, n := range names {
 		d := text.Distance(strings.ToLower(word), n)
@@ -16,7 +16,7 @@ func Nearest(word string, names []string) string {
 		if len(word) > 2 && strings.HasPrefix(n, word) {
 			d = 1
 		}
-		if d < least && d < len(word) {
+		if d < least && d < len(word) && 3*d <= max(len(word), len(n)) {
 			best, least = n, d
 		}
 	}

@@ -109,7 +109,7 @@ func (s Jobs) reachable(to event.Address) error {
 	if s.Reach(to) {
 		return nil
 	}
-	return tools.Refuse(tools.NotFound, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
+	return tools.Refuse(tools.NotFound, "hob channels list shows the channels; hob channels add makes one", "there is no channel %s", to.Channel())
 }
 
 // jobDelivery is the default address for a job's answers: the chat in which it was made, also hob chat. A job from a command line answers to

@@ -129,7 +129,7 @@ func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, t
 		return filewatch.View{}, nil, err
 	}
 	if !s.Reach(w.Deliver) {
-		return filewatch.View{}, nil, tools.Refuse(tools.NotFound, "[channels."+w.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", w.Deliver.Channel())
+		return filewatch.View{}, nil, tools.Refuse(tools.NotFound, "hob channels list shows the channels; hob channels add makes one", "there is no channel %s", w.Deliver.Channel())
 	}
 	return w.View(filewatch.Progress{}), filewatch.Put{Watch: w}, nil
 }

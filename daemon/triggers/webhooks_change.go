@@ -28,7 +28,7 @@ func (d *Webhooks) Add(ctx context.Context, name string, in webhook.Texts) (webh
 		return webhook.Made{}, invalid(err)
 	}
 	if !d.Reach(h.Deliver) {
-		return webhook.Made{}, event.NewFault(event.Missing, "[channels."+h.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", h.Deliver.Channel())
+		return webhook.Made{}, event.NewFault(event.Missing, "hob channels list shows the channels; hob channels add makes one", "there is no channel %s", h.Deliver.Channel())
 	}
 	made := webhook.Made{}
 	lines := joined(draft.Secret, draft.OldSecret)

@@ -56,11 +56,65 @@ func NoSuch(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
+	if args[0] == "" { // usually an unset variable of a script
+		return Usage("see: "+cmd.CommandPath()+" --help", "the name of the command is empty")
+	}
 	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0])
+	if said := Synonyms()[strings.ToLower(args[0])]; said != "" && !cmd.HasParent() {
+		return Usage("", "%s; did you mean %q?", text, "hob "+said)
+	}
 	if n := console.Nearest(args[0], names); n != "" {
 		return Usage("", "%s; did you mean %q?", text, cmd.CommandPath()+" "+n)
 	}
 	return Usage("see: "+cmd.CommandPath()+" --help", "%s", text)
+}
+
+// Synonyms are words that other programs use, with the command of hob that does it.
+func Synonyms() map[string]string {
+	commands := map[string]string{
+		"up":                "start run serve daemon gateway launch boot",
+		"service stop":      "stop kill shutdown down quit exit",
+		"service restart":   "restart reload",
+		"service install":   "install enable autostart",
+		"setup":             "init onboard onboarding wizard configure connect begin",
+		"status":            "ps top info state health ping",
+		"chat":              "ask say talk message prompt agent repl tui",
+		"cron add":          "schedule remind reminder timer alarm every at",
+		"cron list":         "jobs job reminders schedules crons",
+		"tasks":             "todo todos task",
+		"watch list":        "watches watchers",
+		"hook list":         "hooks webhook webhooks",
+		"channels list":     "channel",
+		"channels add":      "telegram signal slack discord matrix email irc ntfy",
+		"pairing start":     "pair link",
+		"model list":        "models llm",
+		"model login":       "login auth signin",
+		"model use":         "switch",
+		"memory":            "remember recall notes",
+		"skills":            "skill plugins plugin extensions",
+		"tool list":         "tools functions",
+		"turns list":        "turn runs history activity",
+		"sessions list":     "conversations conversation session threads thread",
+		"approvals list":    "approve approval allow permissions permission",
+		"approvals deny":    "deny",
+		"grants list":       "grant rights",
+		"budget show":       "usage cost costs money spend",
+		"logs":              "log tail journal",
+		"config":            "settings setting set get edit preferences options",
+		"doctor":            "check diagnose fix repair",
+		"backup restore":    "restore",
+		"backup create":     "save snapshot",
+		"outbox list":       "sent queue",
+		"inbox list":        "received messages",
+		"service uninstall": "uninstall remove",
+	}
+	all := map[string]string{}
+	for command, words := range commands {
+		for _, w := range strings.Fields(words) {
+			all[w] = command
+		}
+	}
+	return all
 }
 
 // FlagError says what is wrong with a flag, with the nearest name. Global flags are candidates too.

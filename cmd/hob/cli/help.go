@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hob/daemon/console"
 )
@@ -15,15 +16,17 @@ const (
 	mostHelp  = 120
 )
 
-// Help shows help, which is no JSON document: with --json the command fails instead. cobra's help function
-// cannot return an error, so the failure is kept in lost, and Exit reports it.
+// Help shows help, with --json as a document. A script that has left out the subcommand must not take help for its answer: with --json the
+// bare name of a family fails. cobra's help function cannot return an error, so a failure is kept in lost, and Exit reports it.
 func (a *App) Help(cmd *cobra.Command, _ []string) {
 	if a.JSON {
-		hint := "leave --json out to read the help"
-		if cmd.HasAvailableSubCommands() && cmd.HasParent() {
-			hint = "name one of its commands, or " + hint
+		if !cmd.Flags().Changed("help") {
+			a.lost = Usage("name one of its commands, or read its help with: "+cmd.CommandPath()+" --help --json", "%s has no JSON document to show", cmd.CommandPath())
+			return
 		}
-		a.lost = Usage(hint, "%s has no JSON document to show", cmd.CommandPath())
+		if err := a.Document(helpDocument(cmd)); err != nil && a.lost == nil {
+			a.lost = err
+		}
 		return
 	}
 	width := Columns(a.Out)
@@ -33,6 +36,50 @@ func (a *App) Help(cmd *cobra.Command, _ []string) {
 	if err := a.Text(HelpPage(cmd, min(width, mostHelp))); err != nil && a.lost == nil {
 		a.lost = fmt.Errorf("print: %w", err)
 	}
+}
+
+// commandHelp is the JSON document of the help of a command.
+type commandHelp struct {
+	Command  string        `json:"command"`
+	Usage    string        `json:"usage"`
+	Short    string        `json:"short"`
+	Long     string        `json:"long,omitempty"`
+	Examples []string      `json:"examples,omitempty"`
+	Flags    []flagHelp    `json:"flags"`
+	Commands []commandHelp `json:"commands,omitempty"`
+}
+
+// flagHelp is a flag of a command.
+type flagHelp struct {
+	Name    string `json:"name"`
+	Short   string `json:"short,omitempty"` // its one letter
+	Type    string `json:"type"`
+	Default string `json:"default,omitempty"`
+	Doc     string `json:"doc"`
+	Global  bool   `json:"global,omitempty"` // a flag of the commands above it, too
+}
+
+// helpDocument describes a command with all commands below it.
+func helpDocument(cmd *cobra.Command) commandHelp {
+	h := commandHelp{Command: cmd.CommandPath(), Usage: Synopsis(cmd), Short: cmd.Short, Long: cmd.Long, Flags: []flagHelp{}}
+	for line := range strings.Lines(cmd.Example) {
+		h.Examples = append(h.Examples, strings.TrimSpace(line))
+	}
+	add := func(global bool) func(*pflag.Flag) {
+		return func(f *pflag.Flag) {
+			if !f.Hidden {
+				h.Flags = append(h.Flags, flagHelp{f.Name, f.Shorthand, f.Value.Type(), f.DefValue, f.Usage, global})
+			}
+		}
+	}
+	cmd.LocalFlags().VisitAll(add(false))
+	cmd.InheritedFlags().VisitAll(add(true))
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			h.Commands = append(h.Commands, helpDocument(c))
+		}
+	}
+	return h
 }
 
 // HelpPage is the help of a command: what it does, how it is used, examples, its commands by journey, its

@@ -24,7 +24,7 @@ import (
 )
 
 // sectionDraft is a section of config.toml that is being filled in.
-// Its way: give for each flag, then write, which calls free, complete, keep and done in this order.
+// Its way: give for each flag, then write, which calls free, complete and keep in this order.
 type sectionDraft struct {
 	app    *cli.App
 	ref    config.Reference

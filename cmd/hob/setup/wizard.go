@@ -34,11 +34,11 @@ type Program struct {
 
 // answers are the flags of hob setup.
 type answers struct {
-	yes, noTest               bool
-	model, baseURL, key       string
-	name, zone                string
-	channel, service          string
-	channelKeys               []string
+	yes, noTest         bool
+	model, baseURL, key string
+	name, zone          string
+	channel, service    string
+	channelKeys         []string
 }
 
 // wizard is one run of hob setup.

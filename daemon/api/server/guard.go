@@ -23,7 +23,7 @@ const (
 
 // Guard protects the API on a loopback port. A request passes if its Host is this port on this machine (against
 // DNS rebinding), its Origin is absent or the same, and its Authorization header has the token. GET /healthz
-// needs no token. A token is never read from a URL. Routes of clients pass without the API's token, because a client has one of its own. Requests to webhooks pass without it: they come from
+// needs no token, nor does a browser that asks for the address itself. A token is never read from a URL. Routes of clients pass without the API's token, because a client has one of its own. Requests to webhooks pass without it: they come from
 // anywhere, reach only webhooks, and are checked there. Requests on the Unix socket do not pass through here:
 // the permissions of the socket's file already say who may connect.
 func Guard(next http.Handler, token string, port int) http.Handler {
@@ -62,6 +62,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, p)
 		return
 	}
+	if toFront(r) {
+		front(w)
+		return
+	}
 	g.next.ServeHTTP(w, r)
 }
 
@@ -76,6 +80,9 @@ func (g *guard) refusal(r *http.Request) (p api.Problem, ok bool) {
 	}
 	if r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		return api.Problem{}, false
+	}
+	if toFront(r) {
+		return api.Problem{}, false // there is nothing of the owner's on that page
 	}
 	if toClient(r) {
 		return api.Problem{}, false // they have tokens of their own, which are checked where they are served
