@@ -169,7 +169,9 @@ func pairOrSkip(ctx context.Context, a *cli.App, c *client.Client, k *asker, cha
 	case <-typed: // what was typed belongs to this question, whatever it says
 		k.pending = nil
 		stop()
-		<-ended
+		if err := <-ended; err == nil {
+			return true, nil // the code came at the same moment
+		}
 		a.Note(later)
 		return false, ctx.Err()
 	}
