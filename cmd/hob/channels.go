@@ -17,7 +17,7 @@ import (
 // channelsCommand makes hob channels. reference knows the kinds of channels and their keys. kinds is false if args name another command: then
 // hob channels add has no commands, which need the whole reference.
 func channelsCommand(a *cli.App, reference func() config.Reference, kinds bool) *cobra.Command {
-	add := cli.Family("add", "Write a channel's section into config.toml")
+	add := cli.Family("add", "Set a channel up, test it and pair your account")
 	if kinds {
 		add = setup.AddCommand(a, reference())
 	}

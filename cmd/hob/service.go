@@ -273,10 +273,18 @@ func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 	}
 }
 
+// installHint says how to install a service of a scope. Root, which has not said which one is meant, is looked at as the whole machine.
+func installHint(scope string) string {
+	if scope == "system" {
+		return "install your own with: hob service install --user, or that of the whole machine with: sudo hob service install --system"
+	}
+	return "install it with: hob service install --" + scope
+}
+
 // serviceText shows a state to a person.
 func serviceText(st service.State) string {
 	if !st.Installed {
-		return "hob is not installed as a " + st.Scope + " service of " + st.Manager + "\ninstall it with: hob service install --" + st.Scope
+		return "hob is not installed as a " + st.Scope + " service of " + st.Manager + "\n" + installHint(st.Scope)
 	}
 	var b strings.Builder
 	line := func(name, text string) {
@@ -322,6 +330,14 @@ func serviceLogs(a *cli.App, f *serviceFlags) *cobra.Command {
 			if f.dry {
 				a.Say("%s", service.Step{Run: argv}.Would())
 				return nil
+			}
+			// The program of the manager would show the empty log of a service that is not there.
+			st, err := s.manager.State(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !st.Installed {
+				return &cli.Problem{Code: cli.ExitFailed, Text: "hob is not installed as a service, so there is no log of one", Hint: installHint(st.Scope) + "; what hob itself has logged: hob logs"}
 			}
 			// The program of the manager writes straight to this terminal. Its end by Ctrl-C is no failure.
 			show := exec.CommandContext(cmd.Context(), argv[0], argv[1:]...) // #nosec G204 -- journalctl or tail, with our own words

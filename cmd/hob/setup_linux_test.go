@@ -262,6 +262,11 @@ func TestSetupKilledAtEveryAnswer(t *testing.T) {
 					t.Fatalf("the config is broken: %s", out)
 				}
 				last := w.begin()
+				t.Cleanup(func() {
+					if t.Failed() {
+						t.Logf("the second run:\n%s", last.shown)
+					}
+				})
 				last.sees(`Which model shall think for hob \[\d+\]: `)
 				last.types("")
 				last.sees(`Your name.*: `)
@@ -275,6 +280,7 @@ func TestSetupKilledAtEveryAnswer(t *testing.T) {
 					last.takes([]wizardStep{{question: ` \[\d+\]: `, answer: "telegram"}, {question: `token \(.*\): `, answer: "42:secret"}})
 				}
 				last.takes(firstRun()[len(firstRun())-1:])
+				last.sees(`is your account on telegram`)
 				w.hears("hob can reach you here")
 				last.declines()
 				if code := last.ends(); code != 0 {

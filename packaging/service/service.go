@@ -230,7 +230,11 @@ func (m Machine) lasts(s Spec) error {
 
 // missing is the fault of a service that is not installed.
 func (s Spec) missing() error {
-	return event.NewFault(event.Missing, "install it with: hob service install --"+s.scope(), "hob is not installed as a %s service", s.scope())
+	hint := "install it with: hob service install --user"
+	if s.System { // root may not have said which one is meant
+		hint = "install the one of the whole machine with: sudo hob service install --system, or your own with: hob service install --user"
+	}
+	return event.NewFault(event.Missing, hint, "hob is not installed as a %s service", s.scope())
 }
 
 // exists reports whether a path exists. A link counts even if its target is missing.

@@ -22,7 +22,7 @@ func AddCommand(a *cli.App, ref config.Reference) *cobra.Command {
 	for _, p := range channelKinds(ref) {
 		kinds = append(kinds, channelKindCommand(a, ref, p))
 	}
-	add := cli.Family("add", "Set a channel up: its section in config.toml, a test, and the pairing", kinds...)
+	add := cli.Family("add", "Set a channel up, test it and pair your account", kinds...)
 	add.Long = "Set a channel up. hob channels add KIND writes its section into config.toml; on a terminal hob asks for what is missing, and for the\n" +
 		"kind if none is given. If a daemon runs, the channel is then tested, and your account there is paired."
 	help := add.RunE
