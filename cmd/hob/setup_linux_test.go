@@ -146,6 +146,7 @@ func (c *conversation) takes(steps []wizardStep) {
 	for _, s := range steps {
 		found := c.sees(s.question)
 		if s.bind {
+			c.phone.Listening(c.Context()) // a person is slower than the first poll
 			c.phone.Say(7, found)
 			continue
 		}
