@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/config"
 	"hob/daemon/console"
 )
@@ -72,7 +73,7 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 		return nil
 	}
 	if err == nil {
-		err = saveConfig(path, before, doc)
+		err = setup.Save(path, before, doc)
 	}
 	if err != nil {
 		// What somebody wrote for minutes is not thrown away because of an error: the copy stays, and its place

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/config"
 	"hob/config/document"
 )
@@ -71,7 +72,7 @@ func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 		return configError(err)
 	}
 	// A running daemon watches the file and loads the change from it.
-	if err := saveConfig(path, before, next); err != nil {
+	if err := setup.Save(path, before, next); err != nil {
 		return err
 	}
 	now, err := k.inForce(path, list)

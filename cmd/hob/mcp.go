@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/config"
 	"hob/config/document"
 	"hob/daemon/api"
@@ -126,7 +127,7 @@ func (m mcpCommands) accept(ctx context.Context, c *client.Client, name, hash st
 		return err
 	}
 	if len(s.Tools) > 0 { // hob makes its set of tools anew; the next command may need it
-		loaded(ctx, func(ctx context.Context) *api.ToolSpec {
+		setup.Loaded(ctx, func(ctx context.Context) *api.ToolSpec {
 			spec, err := client.Show(ctx, c, api.ShowTool, s.Tools[0].Name)
 			if err != nil {
 				return nil
@@ -245,13 +246,13 @@ func (m mcpCommands) remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := saveConfig(path, before, next); err != nil {
+	if err := setup.Save(path, before, next); err != nil {
 		return err
 	}
 	if err := m.removeSecrets(before, name); err != nil {
 		return err
 	}
-	loaded(ctx, func(ctx context.Context) *error { // so that the next command finds it gone
+	setup.Loaded(ctx, func(ctx context.Context) *error { // so that the next command finds it gone
 		if _, err := client.Show(ctx, c, api.ShowMCP, name); err != nil {
 			return &err
 		}
@@ -281,7 +282,7 @@ func (m mcpCommands) removeSecrets(before []byte, name string) error {
 		values, _ := tree[key].(map[string]any)
 		for variable, value := range values {
 			text, _ := value.(string)
-			number, own := strings.CutPrefix(text, "file:"+secretsFolder+"/"+secretFile(name, variable))
+			number, own := strings.CutPrefix(text, "file:"+setup.SecretsFolder+"/"+secretFile(name, variable))
 			if number != "" && !strings.HasPrefix(number, "-") || !own || strings.Trim(number, "-0123456789") != "" { // keepSecret numbers files of the same name
 				continue
 			}

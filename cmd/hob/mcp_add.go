@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/config"
 	"hob/config/document"
 	"hob/daemon/api"
@@ -373,7 +374,7 @@ func (m mcpCommands) write(path, home string, before []byte, list []mcpDraft) er
 	if err != nil {
 		return configError(err)
 	}
-	return saveConfig(path, before, next)
+	return setup.Save(path, before, next)
 }
 
 // ignored says which keys of a block count for nothing.
@@ -397,7 +398,7 @@ func (m mcpCommands) keep(home string, d mcpDraft) error {
 			if !config.SecretName(name) || secret.IsReference(value) || value == "" {
 				continue
 			}
-			file, err := keepSecret(home, secretFile(d.Name, name), value)
+			file, err := setup.KeepSecret(home, secretFile(d.Name, name), value)
 			if err != nil {
 				return err
 			}
@@ -410,7 +411,7 @@ func (m mcpCommands) keep(home string, d mcpDraft) error {
 
 // try starts a server, shows what it offers, and accepts it after a yes. Without anybody to ask it stays as it is.
 func (m mcpCommands) try(ctx context.Context, c *client.Client, name string, yes bool) (doc any, err error) {
-	row := loaded(ctx, func(ctx context.Context) *api.MCPServer {
+	row := setup.Loaded(ctx, func(ctx context.Context) *api.MCPServer {
 		row, err := client.Show(ctx, c, api.ShowMCP, name)
 		if err != nil {
 			return nil

@@ -57,8 +57,8 @@ func LiteralSecret(flag string) error {
 	return cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or write - and pipe it in", "%s takes a reference, not the secret itself", flag)
 }
 
-// secretsFolder holds pasted secrets, below the home.
-const secretsFolder = "secrets"
+// SecretsFolder holds pasted secrets, below the home.
+const SecretsFolder = "secrets"
 
 // keep writes pasted secrets into files with mode 0600 and sets the keys to references to them. made are the files that are new.
 func (d *sectionDraft) keep(home string) (made []string, err error) {
@@ -84,7 +84,7 @@ func KeepSecret(home, name, text string) (string, error) {
 
 // keepSecret is KeepSecret; fresh is false if the file was there with the same secret, as after a command that was killed.
 func keepSecret(home, name, text string) (path string, fresh bool, err error) {
-	folder := filepath.Join(home, secretsFolder)
+	folder := filepath.Join(home, SecretsFolder)
 	err = os.MkdirAll(folder, 0o700)
 	if err == nil {
 		name, fresh, err = createUnused(folder, name, text+"\n")
@@ -92,7 +92,7 @@ func keepSecret(home, name, text string) (path string, fresh bool, err error) {
 	if err != nil {
 		return "", false, fmt.Errorf("keep a secret: %w", err)
 	}
-	return secretsFolder + "/" + name, fresh, nil
+	return SecretsFolder + "/" + name, fresh, nil
 }
 
 // createUnused writes a file under a new name, adding a number if the name is taken, and returns the name. An

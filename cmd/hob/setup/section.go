@@ -64,7 +64,7 @@ func (d *sectionDraft) paste(k schema.Key, text string) error {
 	}
 	d.pasted[k.Name] = text
 	// The file does not exist yet. The reference lets the section pass its check until keep writes the file.
-	d.values[k.Name] = "file:" + filepath.ToSlash(filepath.Join(secretsFolder, d.name+"-"+k.Name))
+	d.values[k.Name] = "file:" + filepath.ToSlash(filepath.Join(SecretsFolder, d.name+"-"+k.Name))
 	return nil
 }
 
