@@ -44,7 +44,11 @@ require (
 )
 
 require (
-	github.com/modelcontextprotocol/go-sdk v1.8.0
+	github.com/emersion/go-ical v0.0.0-20250329121855-f41e73efc392
+	github.com/teambition/rrule-go v1.8.2
+)
+
+require (
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect

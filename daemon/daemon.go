@@ -10,6 +10,7 @@ import (
 	"hob/channels"
 	"hob/channels/admin"
 	"hob/config"
+	"hob/daemon/account"
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/artifacts"
@@ -79,6 +80,7 @@ type toolParts struct {
 	tools    *toolset.Deps
 	skills   *skills.Service
 	mcp      *mcp.Service
+	accounts *account.Service
 	written  filewatch.OwnWrites // what hob's own tools wrote
 	settings agentSettings
 	dispatch *agent.Dispatch

@@ -17,6 +17,7 @@ import (
 	"hob/channels/admin"
 	chanall "hob/channels/all"
 	"hob/config"
+	"hob/daemon/account"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/mcp"
 	"hob/daemon/store"
@@ -41,6 +42,7 @@ type reloader struct {
 	tools    *toolset.Deps
 	live     *toolset.Active
 	mcp      *mcp.Service
+	accounts *account.Service
 	models   *catalog.Models
 	prompts  store.Turns
 	sections channelSections
@@ -75,6 +77,10 @@ func (r reloader) run(ctx context.Context) error {
 		case <-r.mcp.Changed():
 			if err := r.servers(ctx); err != nil {
 				r.log.Error("take the tools of MCP servers into use", "err", err)
+			}
+		case <-r.accounts.Changed():
+			if err := r.servers(ctx); err != nil {
+				r.log.Error("take the tools of accounts into use", "err", err)
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.backups = backups
 	// The reloader is last, because it opens what the parts above it serve.
 	d.reloader = reloader{
-		file: d.file, tools: d.tools, live: d.live, mcp: d.mcp, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,
+		file: d.file, tools: d.tools, live: d.live, mcp: d.mcp, accounts: d.accounts, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,
 		sections: channelSections{d.network, d.recipients, d.store.Pairings, d.clock, d.log}, problems: d.problems, notices: d.notices, log: d.log,
 	}
 	return d.reloader.follow(in.ctx)
@@ -147,6 +147,8 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	t.Services.Models, t.Resolve, t.Events = d.models.Check, d.network.resolve, eventTypes()
 	d.mcp = newServers(d, t) // it copies fields of t, so they are set above
 	t.Plugged, t.Services.MCP = d.mcp, d.mcp
+	d.accounts = newAccounts(d, t)
+	t.Calendars = d.accounts
 	t.Gauge = toolset.Gauge{Model: d.models.First, Running: d.turn.Running, Tools: d.live.Specs, Room: room(d.store.Spending)}
 	return t
 }

@@ -157,7 +157,7 @@ func decode[In any](tool string, s *jsonschema.Schema, args json.RawMessage) (In
 	value, faults := inspect(s, args)
 	if len(faults) > 0 {
 		faults = append(faults, further[In](s.Required, value, faults)...)
-		return in, &refusal{faultResult(tool, s, faults)}
+		return in, &refusal{res: faultResult(tool, s, faults)}
 	}
 	fillDefaults(s, value)
 	clean, err := json.Marshal(value)
@@ -182,11 +182,23 @@ func fillDefaults(s *jsonschema.Schema, value map[string]any) {
 // Refuse returns an error that carries an error result. Use it in Intent and in code below a tool.
 // ErrorResult returns the result again.
 func Refuse(code Code, hint, format string, args ...any) error {
-	return &refusal{Fail(code, hint, format, args...)}
+	return &refusal{Fail(code, hint, format, args...), fmt.Sprintf(format, args...)}
 }
 
 // refusal is the error of Refuse.
-type refusal struct{ res Result }
+type refusal struct {
+	res  Result
+	text string
+}
+
+// Refusal takes an error of Refuse apart, for those who show it to a person. ok is false for other errors.
+func Refusal(err error) (code Code, text, hint string, ok bool) {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return "", "", "", false
+	}
+	return r.res.Code, r.text, r.res.Hint, true
+}
 
 // Error returns the text for the model.
 func (r *refusal) Error() string { return r.res.Content }

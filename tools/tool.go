@@ -109,6 +109,9 @@ const (
 	Sessions    Scope = "sessions"
 	Config      Scope = "config"
 	MCP         Scope = "mcp" // a program or service of others, see Intent.Server
+
+	AccountRead  Scope = "account-read"  // an account of the owner at a service, see Intent.Accounts
+	AccountWrite Scope = "account-write" // a change in such an account
 )
 
 // Path is a resolved path that a call would touch.
@@ -151,6 +154,7 @@ type Intent struct {
 	Foreign   string          `json:"foreign,omitempty"`   // the source of foreign text in the result, in a few words. Foreign paths need not be repeated
 	Server    string          `json:"server,omitempty"`    // the MCP server that gets the call
 	Cleared   bool            `json:"cleared,omitempty"`   // with Server: the owner allows this call also to turns that have read foreign text
+	Accounts  []string        `json:"accounts,omitempty"`  // the owner's accounts at services that the call uses
 	Summary   string          `json:"summary"`             // one line for people: "run: df -h"
 	Canonical []byte          `json:"-"`                   // everything that matters about the call: shown in approvals and hashed
 	Warnings  []string        `json:"warnings,omitempty"`  // constructs that are often mistakes

@@ -53,7 +53,7 @@ func Normal(t Tool, args json.RawMessage) (json.RawMessage, error) {
 	}
 	value, faults := inspect(s, args)
 	if len(faults) > 0 {
-		return nil, &refusal{faultResult(t.Spec().Name, s, faults)}
+		return nil, &refusal{res: faultResult(t.Spec().Name, s, faults)}
 	}
 	return json.Marshal(value)
 }

@@ -148,6 +148,7 @@ func allCommands(withReference bool) []command {
 		{groupAllow, "grants", grantsCommand},
 		{groupAllow, "trust", trustCommand},
 		{groupAllow, "endpoint", endpointCommand},
+		{groupAllow, "account", accountCommand},
 		{groupAllow, "budget", budgetCommand},
 		{groupInspect, "turns", turnsCommand},
 		{groupInspect, "why", whyCommand},

@@ -66,6 +66,8 @@ const (
 
 	MCPServers List[MCPServer] = "GET /v1/mcp"
 
+	LinkedAccounts List[LinkedAccount] = "GET /v1/accounts"
+
 	MemoryFiles  List[MemoryFile]  = "GET /v1/memory"
 	ContextItems List[ContextItem] = "GET /v1/context"
 )
@@ -89,6 +91,7 @@ const (
 	ShowTool     Show[ToolSpec]      = "GET /v1/tools/{id}"
 	ShowSkill    Show[Skill]         = "GET /v1/skills/{id}"
 	ShowMCP      Show[MCPServer]     = "GET /v1/mcp/{id}"
+	ShowLinked   Show[LinkedAccount] = "GET /v1/accounts/{id}"
 	ShowWhy      Show[Why]           = "GET /v1/why/{id}" // id: of an outbox row, or "last"
 )
 
@@ -170,6 +173,13 @@ const (
 	AddSkill            Verb[SkillSource, Skill] = "POST /v1/skills/add"
 	CheckSkill          Verb[SkillSource, Skill] = "POST /v1/skills/check"
 	RefreshCapabilities Verb[None, Text]         = "POST /v1/capabilities/refresh"
+)
+
+// Changes of the owner's accounts at services. Add and Test sign in; both store what the service tells.
+const (
+	AddAccount    Verb[AccountValues, LinkedAccount] = "POST /v1/accounts/{id}/add" // id: its kind
+	TestAccount   Verb[None, LinkedAccount]          = "POST /v1/accounts/{id}/test"
+	RemoveAccount Verb[None, LinkedAccount]          = "POST /v1/accounts/{id}/remove"
 )
 
 // Changes of MCP servers. Test connects and changes nothing.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/glob"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -69,12 +70,16 @@ func Pattern(i tools.Intent) string {
 // Right is a permission that the owner gave to a job, a watch or a webhook when creating it. It turns "ask" into "allow" for its runs,
 // and lets a run that foreign text started use the web.
 type Right struct {
-	Kind string // "exec", "net", "read", "write", "message" or "mcp"
-	To   string // read, write: an absolute folder or file, for read also a glob of files; net: a host, "" for all; message: the address; mcp: the server
+	Kind string // "exec", "net", "read", "write", "message", "mcp" or "account"
+	To   string // read, write: an absolute folder or file, for read also a glob of files; net: a host, "" for all; message: the address; mcp: the server; account: its name, with ":write" to change it
 }
 
-// ParseRight parses "exec", "net", "net:HOST", "read:PATH", "write:PATH", "message:ADDRESS" or "mcp:SERVER". A path begins with / or ~/ and is returned
-// unchanged; the caller that stores the right makes it absolute.
+// accountRight matches what follows "account:".
+var accountRight = sys.Regexp(`^[a-z][a-z0-9_-]*(:write)?$`)
+
+// ParseRight parses "exec", "net", "net:HOST", "read:PATH", "write:PATH", "message:ADDRESS", "mcp:SERVER", "account:NAME" or
+// "account:NAME:write". A path begins with / or ~/ and is returned unchanged; the caller that stores the
+// right makes it absolute.
 func ParseRight(s string) (Right, error) {
 	kind, to, qualified := strings.Cut(strings.TrimSpace(s), ":")
 	r := Right{Kind: kind, To: to}
@@ -83,10 +88,10 @@ func ParseRight(s string) (Right, error) {
 		return r, nil
 	case (kind == "read" || kind == "write") && (strings.HasPrefix(to, "/") || strings.HasPrefix(to, "~/")):
 		return r, nil
-	case (kind == "message" || kind == "mcp") && to != "":
+	case (kind == "message" || kind == "mcp") && to != "", kind == "account" && accountRight().MatchString(to):
 		return r, nil
 	default:
-		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS or mcp:SERVER", s)
+		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, account:NAME or account:NAME:write", s)
 	}
 }
 
@@ -113,14 +118,14 @@ func Rights(list string, absolute func(path string) (string, error)) ([]string, 
 }
 
 // RightsOfOthers is Rights for a trigger whose runs begin with foreign text, that is, a watch or a webhook. Such runs never get the shell,
-// a folder to write to or an MCP server.
+// a folder to write to, an MCP server or an account.
 func RightsOfOthers(list string, absolute func(path string) (string, error)) ([]string, error) {
 	all, err := Rights(list, absolute)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range all {
-		if kind, _, _ := strings.Cut(r, ":"); kind == "exec" || kind == "write" || kind == "mcp" {
+		if kind, _, _ := strings.Cut(r, ":"); slices.Contains([]string{"exec", "write", "mcp", "account"}, kind) {
 			return nil, fmt.Errorf("right %s: only a job can have it, because the text that starts this trigger may come from anyone", r)
 		}
 	}
@@ -146,6 +151,10 @@ func covered(c Case, col column) bool {
 		return !c.Intent.Private && hasRight(c, "net", "") || len(c.Intent.Hosts) > 0 && covers(c, "net", c.Intent.Hosts)
 	case servers:
 		return c.Intent.Server != "" && hasRight(c, "mcp", c.Intent.Server)
+	case reading, changing:
+		return len(c.Intent.Accounts) > 0 && !slices.ContainsFunc(c.Intent.Accounts, func(name string) bool {
+			return !hasRight(c, "account", name+":write") && (col == changing || !hasRight(c, "account", name))
+		})
 	case message:
 		var to []string
 		for _, a := range c.Intent.Addresses {

@@ -42,6 +42,8 @@ const (
 	schedule column = "schedule, memory"
 	itself   column = "config, service"
 	servers  column = "MCP servers"
+	reading  column = "reading in accounts"
+	changing column = "changes in accounts"
 )
 
 // columnOf maps a scope to its column. An unknown scope counts as a change to hob itself.
@@ -61,6 +63,10 @@ func columnOf(s tools.Scope) column {
 		return schedule
 	case tools.MCP:
 		return servers
+	case tools.AccountRead:
+		return reading
+	case tools.AccountWrite:
+		return changing
 	default:
 		return itself
 	}
@@ -84,6 +90,8 @@ func table() map[row]map[column]cell {
 			schedule: {anytime, Ask},
 			itself:   {never("it changes hob itself"), Ask},
 			servers:  {anytime, Ask}, // hob knows only those whose tools the owner has accepted
+			reading:  {anytime, Ask}, // the owner has set the account up for this
+			changing: {anytime, Ask}, // a tool that writes to other people asks by its intent
 		},
 		tainted: {
 			read:     {anywhereReadable, Ask},
@@ -94,6 +102,8 @@ func table() map[row]map[column]cell {
 			schedule: {onlyReads, Ask},
 			itself:   {never("a turn that has read foreign text never changes hob itself"), Deny},
 			servers:  {cleared, Ask},
+			reading:  {anytime, Ask}, // the request goes to the owner's own account only
+			changing: {never("the turn has read foreign text"), Ask},
 		},
 		others: {
 			read:     {inTheWorkspace, Deny},
@@ -104,8 +114,15 @@ func table() map[row]map[column]cell {
 			schedule: {never("only the owner may use the schedule and the memory"), Deny},
 			itself:   {never("only the owner may change hob itself"), Deny},
 			servers:  {never("only the owner may use MCP servers"), Deny},
+			reading:  {never("only the owner may use the owner's accounts"), Deny},
+			changing: {never("only the owner may use the owner's accounts"), Deny},
 		},
 	}
+}
+
+// ownersOnly is true for what no right opens to others.
+func ownersOnly(col column) bool {
+	return slices.Contains([]column{shell, write, servers, reading, changing}, col)
 }
 
 // judge decides about one scope of a call. A right of the trigger applies if the condition of the cell fails; it never opens hob itself,
@@ -117,7 +134,7 @@ func judge(c Case, s tools.Scope) Decision {
 	switch {
 	case fault.why == "":
 		return Decision{Verdict: Allow, Reason: "the table allows it"}
-	case covered(c, col) && col != itself && (r != others || col != shell && col != write && col != servers):
+	case covered(c, col) && col != itself && (r != others || !ownersOnly(col)):
 		return Decision{Verdict: Allow, Reason: "the owner gave this right to the trigger"}
 	}
 	return Decision{Verdict: at.otherwise, Reason: reason(c, r, fault.why), Allow: remedy(c, r, col, fault.line)}
@@ -140,6 +157,8 @@ func remedy(c Case, r row, col column, line string) string {
 		return `--allow net when you create the watch or hook`
 	case r == others:
 		return "the owner can ask for it"
+	case r == tainted && col == changing && len(c.Intent.Accounts) > 0:
+		return "/clean or /new, then ask again; or --allow account:" + c.Intent.Accounts[0] + ":write for a job"
 	case r == tainted && (col == shell || col == schedule):
 		return "/clean or /new, then ask again; or --allow for a job"
 	case col == shell && len(c.Intent.Hosts) > 0:

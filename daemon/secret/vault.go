@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -73,6 +74,14 @@ func (v *Vault) Load(ctx context.Context, name string) (value []byte, where stri
 	}
 	v.learn(name, value)
 	return value, where, nil
+}
+
+// Has reports whether something is stored under a name, without asking the keyring for it.
+func (v *Vault) Has(name string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, err := os.Stat(v.path(name))
+	return err == nil
 }
 
 func (v *Vault) load(ctx context.Context, name string) ([]byte, string, error) {

@@ -10,6 +10,7 @@ import (
 	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/automation"
+	"hob/tools/calendar"
 	"hob/tools/edit"
 	"hob/tools/fs"
 	"hob/tools/mcp"
@@ -56,6 +57,8 @@ type Self struct {
 type Outside struct {
 	Resolve web.Resolve // resolves references to secrets
 	MCP     mcp.Servers // nil: none
+
+	Calendars calendar.Calendars // nil: none
 }
 
 // Services are the dependencies that live as long as the process.
@@ -150,5 +153,8 @@ func All(s Services, c Setup) []tools.Tool {
 		web.NewHTTP(web.HTTPDeps{Client: c.Client, Secrets: c.Secrets, Resolve: s.Resolve}),
 		mcp.NewResources(s.MCP),
 		mcp.NewRead(s.MCP),
+		calendar.NewList(s.Calendars),
+		calendar.NewGet(s.Calendars),
+		calendar.NewCreate(s.Calendars),
 	}, items...)
 }

@@ -1,0 +1,293 @@
+// Package account keeps the owner's accounts at services: it sets them up, stores their credentials, tests and removes them, and gives the
+// tools what they need of them. Kinds of accounts are in the sub-packages; package all lists them.
+//
+// Credentials are in the system's keyring or in files of mode 0600 (daemon/secret), never in the config and never in the database. No account
+// is opened, and no credential is read, before something needs it.
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/daemon/api"
+	"hob/daemon/event"
+	"hob/daemon/secret"
+	"hob/tools"
+	"hob/tools/calendar"
+)
+
+// Kind is a kind of account. There is at most one account of a kind, and it has the kind's name.
+type Kind struct {
+	Name   string
+	Fields []Field
+	// Connect signs in with the values of the fields and returns what is to be stored.
+	Connect func(ctx context.Context, values map[string]string) (State, error)
+	// Renew tests stored credentials, and returns them with what has changed at the service.
+	Renew func(ctx context.Context, stored json.RawMessage) (State, error)
+	// Open makes the account of what is stored. It asks no server.
+	Open func(stored json.RawMessage) (Calendar, error)
+}
+
+// Field is a value that setting up an account needs.
+type Field struct {
+	Name   string
+	Secret bool
+}
+
+// State is what is stored of an account, and what people are told of it.
+type State struct {
+	Stored  json.RawMessage
+	Secrets []string // the values in it that must not be shown
+	About   About
+}
+
+// About is what people are told of an account.
+type About = api.AccountAbout
+
+// Calendar is what the calendar tools need of an account, see calendar.Calendars.
+type Calendar interface {
+	Events(ctx context.Context, span calendar.Span) (calendar.Found, error)
+	Event(ctx context.Context, id string, zone *time.Location) (calendar.Event, error)
+	Plan(ctx context.Context, d calendar.Draft) (calendar.Plan, error)
+	Create(ctx context.Context, d calendar.Draft) (calendar.Event, error)
+}
+
+// Config is what a Service needs.
+type Config struct {
+	Kinds  []Kind
+	Vault  *secret.Vault
+	Redact *secret.Redactor
+	Log    *slog.Logger
+}
+
+// Service keeps the accounts. It is safe for concurrent use.
+type Service struct {
+	Config
+	mu      sync.Mutex // guards open, and keeps changes of one account apart
+	open    map[string]Calendar
+	changed chan struct{}
+}
+
+// New makes the service. It reads nothing.
+func New(c Config) *Service {
+	return &Service{Config: c, open: map[string]Calendar{}, changed: make(chan struct{}, 1)}
+}
+
+// Changed gets a value after an account was added or removed.
+func (s *Service) Changed() <-chan struct{} { return s.changed }
+
+// record is the form in which an account is stored.
+type record struct {
+	Stored  json.RawMessage `json:"stored"`
+	Secrets []string        `json:"secrets"`
+	About   About           `json:"about"`
+}
+
+func vaultName(kind string) string { return "account-" + kind }
+
+// kind finds a kind by its name.
+func (s *Service) kind(name string) (Kind, error) {
+	var names []string
+	for _, k := range s.Kinds {
+		if k.Name == name {
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	return Kind{}, event.NewFault(event.Missing, "there are: "+strings.Join(names, ", "), "there is no kind of account %q", name)
+}
+
+// Accounts returns the names of the accounts that are set up. It looks only whether their files exist.
+func (s *Service) Accounts() (names []string) {
+	for _, k := range s.Kinds {
+		if s.Vault.Has(vaultName(k.Name)) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// load reads an account. Its secrets are known to the redactor before anybody can use them.
+func (s *Service) load(ctx context.Context, name string) (r record, where string, err error) {
+	raw, where, err := s.Vault.Load(ctx, vaultName(name))
+	if errors.Is(err, secret.ErrNone) {
+		return r, "", event.NewFault(event.Missing, "set it up with: hob account add "+name, "there is no account %s", name)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil {
+		return r, where, event.NewFault(event.Unavailable, "set it up again with: hob account add "+name, "the account %s cannot be read: %v", name, err)
+	}
+	s.hide(name, r.Secrets)
+	return r, where, nil
+}
+
+func (s *Service) hide(name string, secrets []string) {
+	for _, one := range secrets {
+		s.Redact.Add("account."+name, one)
+	}
+}
+
+// save stores an account, and forgets the one that was open.
+func (s *Service) save(ctx context.Context, name string, st State) error {
+	s.hide(name, st.Secrets)
+	raw, err := json.Marshal(record(st))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.Vault.Save(ctx, vaultName(name), raw); err != nil {
+		return fmt.Errorf("store the account %s: %w", name, err)
+	}
+	delete(s.open, name)
+	s.signal()
+	return nil
+}
+
+func (s *Service) signal() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// List returns the accounts that are set up.
+func (s *Service) List(ctx context.Context) ([]api.LinkedAccount, error) {
+	list := []api.LinkedAccount{}
+	for _, name := range s.Accounts() {
+		a, err := s.Show(ctx, name)
+		if f, ok := event.AsFault(err); ok {
+			a, err = api.LinkedAccount{Name: name, Problem: f.Text + "; " + f.Hint}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// Show returns one account.
+func (s *Service) Show(ctx context.Context, name string) (api.LinkedAccount, error) {
+	if _, err := s.kind(name); err != nil {
+		return api.LinkedAccount{}, err
+	}
+	r, where, err := s.load(ctx, name)
+	if err != nil {
+		return api.LinkedAccount{}, err
+	}
+	return api.LinkedAccount{Name: name, AccountAbout: r.About, Where: where}, nil
+}
+
+// Add signs in, and stores the account if that works. It replaces one of the same kind.
+func (s *Service) Add(ctx context.Context, name string, in api.AccountValues) (api.LinkedAccount, error) {
+	k, err := s.kind(name)
+	if err != nil {
+		return api.LinkedAccount{}, err
+	}
+	for _, f := range k.Fields {
+		if in.Values[f.Name] == "" {
+			return api.LinkedAccount{}, event.NewFault(event.Invalid, "give it as --"+f.Name, "the account %s needs %s", name, f.Name)
+		}
+		if f.Secret {
+			s.hide(name, []string{in.Values[f.Name]})
+		}
+	}
+	return s.keep(ctx, name, func() (State, error) { return k.Connect(ctx, in.Values) })
+}
+
+// Test signs in with the stored credentials, and reads again what the account has.
+func (s *Service) Test(ctx context.Context, name string) (api.LinkedAccount, error) {
+	k, err := s.kind(name)
+	if err != nil {
+		return api.LinkedAccount{}, err
+	}
+	r, _, err := s.load(ctx, name)
+	if err != nil {
+		return api.LinkedAccount{}, err
+	}
+	return s.keep(ctx, name, func() (State, error) { return k.Renew(ctx, r.Stored) })
+}
+
+// keep stores what a sign-in returns.
+func (s *Service) keep(ctx context.Context, name string, get func() (State, error)) (api.LinkedAccount, error) {
+	st, err := get()
+	if err == nil {
+		err = s.save(ctx, name, st)
+	}
+	if err != nil {
+		return api.LinkedAccount{}, forPeople(err)
+	}
+	return s.Show(ctx, name)
+}
+
+// Remove forgets an account.
+func (s *Service) Remove(ctx context.Context, name string) (api.LinkedAccount, error) {
+	k, err := s.kind(name)
+	if err != nil {
+		return api.LinkedAccount{}, err
+	}
+	if !s.Vault.Has(vaultName(k.Name)) {
+		return api.LinkedAccount{}, event.NewFault(event.Missing, "see: hob account list", "there is no account %s", name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.Vault.Delete(ctx, vaultName(name))
+	delete(s.open, name)
+	s.signal()
+	return api.LinkedAccount{Name: name}, err
+}
+
+// forPeople turns an error for a model into one for the command line.
+func forPeople(err error) error {
+	code, text, hint, ok := tools.Refusal(err)
+	if !ok {
+		return err
+	}
+	kinds := map[tools.Code]event.FaultKind{tools.Validation: event.Invalid, tools.NotFound: event.Missing, tools.Denied: event.Refused, tools.Conflict: event.Clash}
+	kind, ok := kinds[code]
+	if !ok {
+		kind = event.Unavailable
+	}
+	return &event.Fault{Kind: kind, Text: text, Hint: hint, Err: err}
+}
+
+// calendarOf opens the calendars of an account.
+func (s *Service) calendarOf(ctx context.Context, name string) (Calendar, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.open[name]; c != nil {
+		return c, nil
+	}
+	k, err := s.kind(name)
+	if err != nil {
+		return nil, forModel(err)
+	}
+	r, _, err := s.load(ctx, name)
+	if err != nil {
+		return nil, forModel(err)
+	}
+	c, err := k.Open(r.Stored)
+	if err != nil {
+		return nil, fmt.Errorf("open the account %s: %w", name, err)
+	}
+	s.open[name] = c
+	return c, nil
+}
+
+// forModel turns a fault into an error of a tool.
+func forModel(err error) error {
+	f, ok := event.AsFault(err)
+	if !ok {
+		return err
+	}
+	return tools.Refuse(tools.ConfigError, f.Hint, "%s", f.Text)
+}
