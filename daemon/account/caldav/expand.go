@@ -74,8 +74,10 @@ func ruleOf(text string, start time.Time, until func(stamp) time.Time) (*rrule.R
 		o.Until = until(end)
 	case end.day && !end.time.IsZero():
 		o.Until = end.time.Add(24*time.Hour - time.Second) // all of its last day
-	default:
+	case !end.time.IsZero():
 		o.Until = end.time
+	default:
+		o.Until = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) // the library's own end is 292 years after the start; the zones of Outlook begin in 1601
 	}
 	return rrule.NewRRule(*o)
 }

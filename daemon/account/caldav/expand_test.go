@@ -1,0 +1,144 @@
+package caldav_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/account/caldav"
+)
+
+// event wraps properties into a file.
+func event(lines ...string) string {
+	return "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//test//EN\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTAMP:20260101T000000Z\r\nSUMMARY:x\r\n" +
+		strings.Join(lines, "\r\n") + "\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+}
+
+// Instances are right across changes of the clock, in the event's zone and in the owner's.
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	file := func(name string) string {
+		doc, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(doc)
+	}
+	for name, tc := range map[string]struct {
+		data, from, to, zone string
+		want                 []string
+	}{
+		"Thunderbird: moved, excepted, across the change": {file("standup.ics"), "2026-03-27", "2026-04-02", "Europe/Berlin", []string{
+			"2026-03-27 09:00 CET to 2026-03-27 09:30 CET Stand-up", "2026-03-29 09:00 CEST to 2026-03-29 09:30 CEST Stand-up",
+			"2026-03-30 15:00 CEST to 2026-03-30 15:30 CEST Stand-up, moved", "2026-04-01 09:00 CEST to 2026-04-01 09:30 CEST Stand-up",
+		}},
+		"the same seen from Tokyo": {file("standup.ics"), "2026-03-27", "2026-03-30", "Asia/Tokyo", []string{
+			"2026-03-27 17:00 JST to 2026-03-27 17:30 JST Stand-up", "2026-03-29 16:00 JST to 2026-03-29 16:30 JST Stand-up",
+		}},
+		"Outlook: a zone of the file, UNTIL in UTC includes the last": {file("outlook.ics"), "2026-03-20", "2026-05-01", "Europe/Berlin", []string{
+			"2026-03-24 14:00 CET to 2026-03-24 15:00 CET Budget", "2026-03-31 14:00 CEST to 2026-03-31 15:00 CEST Budget", "2026-04-07 14:00 CEST to 2026-04-07 15:00 CEST Budget",
+		}},
+		"Google: weeks between the changes of two continents": {file("newyork.ics"), "2026-03-01", "2026-05-01", "Europe/Berlin", []string{
+			"2026-03-04 16:00 CET to 2026-03-04 17:00 CET Call with New York", "2026-03-11 15:00 CET to 2026-03-11 16:00 CET Call with New York",
+			"2026-03-18 15:00 CET to 2026-03-18 16:00 CET Call with New York", "2026-03-25 15:00 CET to 2026-03-25 16:00 CET Call with New York",
+			"2026-04-01 16:00 CEST to 2026-04-01 17:00 CEST Call with New York",
+		}},
+		"Apple: a birthday on the day of the change": {file("days.ics"), "2026-03-29", "2026-03-30", "Europe/Berlin", []string{"2026-03-29 to 2026-03-30 Grandma's birthday"}},
+		"a day in the middle of a trip":              {file("trip.ics"), "2026-03-29", "2026-03-30", "Europe/Berlin", []string{"2026-03-28 to 2026-03-31 Trip"}},
+		"the day after a trip":                       {file("trip.ics"), "2026-03-31", "2026-04-01", "Europe/Berlin", nil},
+		"an hour that is skipped":                    {event("DTSTART;TZID=Europe/Berlin:20260329T023000", "DURATION:PT30M"), "2026-03-29", "2026-03-30", "Europe/Berlin", []string{"2026-03-29 03:30 CEST to 2026-03-29 04:00 CEST x"}},
+		"an hour that occurs twice":                  {event("DTSTART;TZID=Europe/Berlin:20261025T023000", "DURATION:PT30M"), "2026-10-25", "2026-10-26", "Europe/Berlin", []string{"2026-10-25 02:30 CEST to 2026-10-25 02:00 CET x"}},
+		"exact length across the change":             {event("DTSTART;TZID=Europe/Berlin:20260328T230000", "DTEND;TZID=Europe/Berlin:20260329T070000"), "2026-03-28", "2026-03-29", "Europe/Berlin", []string{"2026-03-28 23:00 CET to 2026-03-29 07:00 CEST x"}},
+		"reaching into the span":                     {event("DTSTART:20260327T220000Z", "DTEND:20260328T020000Z", "RRULE:FREQ=DAILY;COUNT=2"), "2026-03-29", "2026-03-30", "UTC", []string{"2026-03-28 22:00 UTC to 2026-03-29 02:00 UTC x"}},
+		"no zone: the owner's":                       {event("DTSTART:20260327T090000"), "2026-03-27", "2026-03-28", "Asia/Tokyo", []string{"2026-03-27 09:00 JST to 2026-03-27 09:00 JST x"}},
+		"a zone with a prefix":                       {event("DTSTART;TZID=/freeassociation.sourceforge.net/Europe/Berlin:20260327T090000"), "2026-03-27", "2026-03-28", "UTC", []string{"2026-03-27 08:00 UTC to 2026-03-27 08:00 UTC x"}},
+		"moved out of the span":                      {event("DTSTART:20260327T090000Z", "RRULE:FREQ=DAILY;COUNT=2") + "", "2026-03-29", "2026-03-30", "UTC", nil},
+		"EXDATE in UTC, RDATE":                       {event("DTSTART;TZID=Europe/Berlin:20260327T090000", "RRULE:FREQ=DAILY;COUNT=3", "EXDATE:20260328T080000Z", "RDATE;TZID=Europe/Berlin:20260328T180000"), "2026-03-28", "2026-03-30", "Europe/Berlin", []string{"2026-03-28 18:00 CET to 2026-03-28 18:00 CET x", "2026-03-29 09:00 CEST to 2026-03-29 09:00 CEST x"}},
+		"UNTIL as a date":                            {event("DTSTART:20260327T090000Z", "RRULE:FREQ=DAILY;UNTIL=20260328"), "2026-03-27", "2026-04-30", "UTC", []string{"2026-03-27 09:00 UTC to 2026-03-27 09:00 UTC x", "2026-03-28 09:00 UTC to 2026-03-28 09:00 UTC x"}},
+		"all days excepted":                          {event("DTSTART;VALUE=DATE:20260327", "RRULE:FREQ=DAILY;COUNT=2", "EXDATE;VALUE=DATE:20260327,20260328"), "2026-03-27", "2026-04-30", "UTC", nil},
+		"every other week":                           {event("DTSTART;TZID=Europe/Berlin:20260316T080000", "RRULE:FREQ=WEEKLY;INTERVAL=2"), "2026-03-23", "2026-04-13", "Europe/Berlin", []string{"2026-03-30 08:00 CEST to 2026-03-30 08:00 CEST x"}},
+		"the last Friday":                            {event("DTSTART;TZID=Europe/Berlin:20260130T080000", "RRULE:FREQ=MONTHLY;BYDAY=-1FR"), "2026-03-01", "2026-04-01", "Europe/Berlin", []string{"2026-03-27 08:00 CET to 2026-03-27 08:00 CET x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loc := zone(t, tc.zone)
+			got, notes, err := caldav.Expand(tc.data, day(t, tc.from, loc), day(t, tc.to, loc))
+			slices.Sort(got)
+			if err != nil || !slices.Equal(got, tc.want) || len(notes) > 0 {
+				t.Errorf("got %q\nwant %q\nnotes %q, %v", got, tc.want, notes, err)
+			}
+		})
+	}
+}
+
+// No file makes hob work without end or fall over. What it cannot follow is said, and the first time of the event is still shown.
+func TestExpandHostile(t *testing.T) {
+	t.Parallel()
+	many := func(n int, of string) string { return strings.TrimSuffix(strings.Repeat(of+",", n), ",") }
+	for name, tc := range map[string]struct {
+		data string
+		most int    // instances
+		note string // "": none is needed
+	}{
+		"every second for ever":      {event("DTSTART:20260327T000000Z", "RRULE:FREQ=SECONDLY"), 1, "cannot follow its rule"},
+		"never, by the minute":       {event("DTSTART:20260327T000000Z", "RRULE:FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30"), 1, "cannot follow its rule"},
+		"never, by the day":          {event("DTSTART:20260327T000000Z", "RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"), 0, ""},
+		"the 53rd Monday of a month": {event("DTSTART:20260327T000000Z", "RRULE:FREQ=YEARLY;BYMONTH=12;BYDAY=53MO"), 1, "cannot follow its rule"},
+		"86,400 times a day":         {event("DTSTART:20260327T000000Z", "RRULE:FREQ=DAILY;BYHOUR="+many(24, "1")+";BYMINUTE="+many(60, "1")+";BYSECOND="+many(60, "1")), 1, "cannot follow its rule"},
+		"100 times a day":            {event("DTSTART:19000101T000000Z", "RRULE:FREQ=DAILY;BYMINUTE="+many(50, "1")), 10_000, "more often than hob follows"},
+		"a rule of rubbish":          {event("DTSTART:20260327T000000Z", "RRULE:FREQ=;;=;UNTIL=x"), 1, "cannot follow its rule"},
+		"an absurd zone":             {event("DTSTART;TZID=../../etc/passwd:20260327T090000"), 1, "is not known"},
+		"a zone of 10,000 bytes":     {event("DTSTART;TZID=" + strings.Repeat("A/", 5000) + ":20260327T090000"), 1, "is not known"},
+		"the machine's zone":         {event("DTSTART;TZID=Local:20260327T090000"), 1, ""},
+		"the year 0":                 {event("DTSTART:00000101T000000Z"), 0, "cannot be read"},
+		"no begin":                   {event("RRULE:FREQ=DAILY"), 0, "cannot be read"},
+		"a negative length":          {event("DTSTART:20260327T090000Z", "DURATION:-P9999999W"), 1, ""},
+		"an end before the begin":    {event("DTSTART:20260327T090000Z", "DTEND:19700101T000000Z"), 1, ""},
+		"a length of ages":           {event("DTSTART:20260327T090000Z", "DURATION:P99999999999W"), 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from := day(t, "2026-03-27", time.UTC)
+			got, notes, err := caldav.Expand(tc.data, from, from.AddDate(1, 0, 0))
+			if err != nil || len(got) > tc.most || tc.note != "" && !strings.Contains(strings.Join(notes, "\n"), tc.note) {
+				t.Errorf("%d instances, notes %q, %v", len(got), notes, err)
+			}
+			if tc.note == "" && len(notes) > 0 {
+				t.Errorf("notes %q", notes)
+			}
+		})
+	}
+	for name, data := range map[string]string{
+		"deep":  "BEGIN:VCALENDAR\r\n" + strings.Repeat("BEGIN:VEVENT\r\n", 100_000),
+		"large": event("DTSTART:20260327T090000Z", "DESCRIPTION:"+strings.Repeat("<b>", 1<<20)),
+		"HTML":  "<html><body>sign in</body></html>", "nothing": "",
+	} {
+		if _, _, err := caldav.Expand(data, time.Time{}, time.Time{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func FuzzExpand(f *testing.F) {
+	for _, name := range []string{"standup.ics", "outlook.ics", "newyork.ics", "days.ics", "trip.ics"} {
+		doc, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(doc))
+	}
+	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, data string) {
+		lines, _, err := caldav.Expand(data, from, from.AddDate(0, 2, 0))
+		if err == nil && len(lines) > 20_000 {
+			t.Errorf("%d instances", len(lines))
+		}
+		if err != nil && strings.Contains(err.Error(), "internal") {
+			t.Error(fmt.Sprint(err))
+		}
+	})
+}
