@@ -33,6 +33,7 @@ import (
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/automation"
+	"hob/tools/calendar"
 	"hob/tools/fs"
 	"hob/tools/mcp"
 	"hob/tools/memory"
@@ -214,6 +215,28 @@ func (notes) Read(context.Context, tools.Call, string, string) (tools.Result, er
 }
 func (notes) Names() []string { return []string{"notes"} }
 
+// days is a calendar with one event.
+type days struct{}
+
+func (days) Accounts() []string { return []string{"caldav"} }
+
+func (d days) Events(ctx context.Context, _ calendar.Span) (calendar.Found, error) {
+	e, err := d.Event(ctx, "", nil)
+	return calendar.Found{Events: []calendar.Event{e}}, err
+}
+
+func (days) Event(context.Context, string, *time.Location) (calendar.Event, error) {
+	return calendar.Event{ID: "caldav:/x.ics", Account: "caldav", Calendar: "Home", Title: "Dentist", Start: noon, End: noon.Add(time.Hour)}, nil
+}
+
+func (days) Plan(context.Context, calendar.Draft) (calendar.Plan, error) {
+	return calendar.Plan{Account: "caldav", Calendar: "Home", Host: "dav.example.org"}, nil
+}
+
+func (d days) Create(ctx context.Context, _ calendar.Draft) (calendar.Event, error) {
+	return d.Event(ctx, "", nil)
+}
+
 // noSkills is an owner who has accepted none.
 type noSkills struct{}
 
@@ -237,7 +260,7 @@ func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	list := all.All(all.Services{
 		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Memory: all.Memory{Index: found{}, Facts: new(memory.Facts), Items: oneItem{w.url + "/page"}}, Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Self: all.Self{Gauge: rows{}, Skills: noSkills{}, Specs: func() []tools.Spec { return nil }}, Models: func(string) error { return nil },
-		Outside: all.Outside{MCP: notes{}, Resolve: func(context.Context, string, string) (string, error) {
+		Outside: all.Outside{MCP: notes{}, Calendars: days{}, Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")
 		}},
 		Marked: func() []string { return nil }, Events: []string{"turn.finished"}, Environ: os.Environ(), Instance: "test",
