@@ -45,6 +45,7 @@ func themes() []theme {
 		{"sessions", "Conversations and helpers", "Looks into other conversations, and lets helpers work side by side that only look and never change anything."},
 		{"work", "Work in steps", "Keeps lists of what is to be done, and works off chores that wait for each other."},
 		{"mcp", "Programs of others", "Uses programs and services that the owner has plugged in, after he has accepted what they offer."},
+		{"calendar", "Calendar", "Looks into the owner's calendars and adds events; it asks before it invites anybody."},
 		{"skills", "Skills", "Follows instructions that the owner has accepted."},
 	}
 }

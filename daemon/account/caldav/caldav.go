@@ -9,7 +9,6 @@ package caldav
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -293,8 +292,10 @@ func (a *Account) Create(ctx context.Context, d calendar.Draft) (calendar.Event,
 	case err == nil && (got.status/100 == 2 || got.status == http.StatusPreconditionFailed):
 	case err == nil && got.status < 500:
 		return calendar.Event{}, got.wrong("create an event in " + cal.Name)
+	case err != nil && !got.sent:
+		return calendar.Event{}, err
 	default: // the answer is lost, or worthless: only the calendar knows
-		return a.doubtful(ctx, id, d, errors.Join(err, got.failure()))
+		return a.doubtful(ctx, id, d, got, err)
 	}
 	e, err := a.Event(ctx, id, d.Start.Location())
 	if err != nil && got.status/100 == 2 {
@@ -304,25 +305,22 @@ func (a *Account) Create(ctx context.Context, d calendar.Draft) (calendar.Event,
 	return e, err
 }
 
-// failure is the error of an answer that is one.
-func (a answer) failure() error {
-	if a.status == 0 {
-		return nil
-	}
-	return a.wrong("create the event")
-}
+// lookAgain is how long hob looks for an event whose answer was lost, also when it is stopped meanwhile.
+const lookAgain = 5 * time.Second
 
-// doubtful looks whether an event was made after all.
-func (a *Account) doubtful(ctx context.Context, id string, d calendar.Draft, cause error) (calendar.Event, error) {
-	if ctx.Err() != nil {
-		return calendar.Event{}, ctx.Err()
-	}
+// doubtful looks whether an event was made after all. Without an answer, an event that is not there may still come: the server may be at work.
+func (a *Account) doubtful(ctx context.Context, id string, d calendar.Draft, got answer, cause error) (calendar.Event, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookAgain)
+	defer cancel()
 	e, err := a.Event(ctx, id, d.Start.Location())
-	if code, _, _, ok := tools.Refusal(err); err == nil || ok && code == tools.NotFound {
-		if err != nil {
-			return e, cause // the server says that it is not there
-		}
+	if err == nil {
 		return e, nil
+	}
+	if cause == nil {
+		cause = got.wrong("create the event")
+		if code, _, _, _ := tools.Refusal(err); code == tools.NotFound {
+			return e, cause // it answered twice that there is no event
+		}
 	}
 	return e, tools.Refuse(tools.OutcomeUnknown, "look into the calendar before you try again", "it is not known whether the event was created: %s", sentence(cause))
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hob/daemon/account/caldav"
+	"hob/daemon/account/caldavtest"
 	"hob/tools"
 	"hob/tools/calendar"
 )
@@ -90,7 +91,7 @@ func TestRadicaleConnect(t *testing.T) {
 	t.Parallel()
 	url := withCalendar(t)
 	for _, from := range []string{url, url + "/", url + "/anna/", url + "/anna/home/", url + "/.well-known/caldav"} {
-		s, err := caldav.Connect(t.Context(), plainWeb, from, "anna", "tea")
+		s, err := caldav.Connect(t.Context(), plainWeb, from, caldavtest.User, caldavtest.Password)
 		if err != nil || len(s.Calendars) != 1 || s.Calendars[0].Name != "Home" || !s.Calendars[0].Write || s.Calendars[0].URL != url+"/anna/home/" {
 			t.Errorf("%s: %+v, %v", from, s.Calendars, err)
 		}
@@ -266,15 +267,18 @@ func TestPartlyBroken(t *testing.T) {
 	}
 }
 
-// After an answer that is lost, the calendar itself says whether the event was made. If it cannot be asked, the outcome is unknown.
+// After an answer that is lost, the calendar itself says whether the event was made. If it does not have it, or cannot be asked, the outcome is unknown.
+// Only a request that never went out, or a server that says no twice, is certain.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		stored bool // by the PUT whose answer is lost
+		stored bool // by the PUT
+		fails  bool // the PUT has an answer, 500
 		down   bool // afterwards
 		code   tools.Code
 	}{
-		"it was made": {stored: true}, "it was not made": {code: tools.IO}, "nobody knows": {stored: true, down: true, code: tools.OutcomeUnknown},
+		"it was made": {stored: true}, "it is not there": {code: tools.OutcomeUnknown}, "nobody can say": {stored: true, down: true, code: tools.OutcomeUnknown},
+		"an error, and it was made": {stored: true, fails: true}, "an error, and it is not there": {fails: true, code: tools.IO}, "only errors": {fails: true, down: true, code: tools.OutcomeUnknown},
 	} {
 		var doc atomic.Pointer[string]
 		a, _ := fake(t, func(w http.ResponseWriter, r *http.Request) {
@@ -286,6 +290,10 @@ func TestLostAnswer(t *testing.T) {
 				body, _ := io.ReadAll(r.Body)
 				if text := string(body); tc.stored {
 					doc.Store(&text)
+				}
+				if tc.fails {
+					w.WriteHeader(http.StatusInternalServerError)
+					return
 				}
 				panic(http.ErrAbortHandler)
 			case tc.down:
@@ -301,6 +309,15 @@ func TestLostAnswer(t *testing.T) {
 		if code != tc.code || (err == nil) != (tc.code == "") || err == nil && e.Title != draft("k").Title {
 			t.Errorf("%s: %+v, %v", name, e, err)
 		}
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	a, err := caldav.Open("caldav", plainWeb, caldav.Settings{URL: gone.URL, Calendars: []caldav.Calendar{{URL: gone.URL + "/", Write: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Create(t.Context(), draft("k")); !refused(err, tools.IO, "cannot be reached") {
+		t.Errorf("nobody there: %v", err)
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hob/daemon/netguard"
@@ -39,6 +41,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	sent   bool // the request went out, also if no answer came
 }
 
 // send makes a request and follows its redirects with the same method, which http.Client would change to GET. It goes from https to http never.
@@ -65,6 +68,8 @@ func (c client) send(ctx context.Context, method, link string, header http.Heade
 
 // once makes one request.
 func (c client) once(ctx context.Context, method, link string, header http.Header, body string) (answer, error) {
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, method, link, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
@@ -76,17 +81,17 @@ func (c client) once(ctx context.Context, method, link string, header http.Heade
 	req.Header.Set("User-Agent", "hob")
 	resp, err := c.web.RoundTrip(req)
 	if err != nil {
-		return answer{}, err
+		return answer{sent: sent.Load()}, err
 	}
 	// One byte over the limit shows that there is more.
 	doc, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return answer{}, err
+		return answer{sent: true}, err
 	}
 	if len(doc) > maxAnswer {
-		return answer{}, tools.Refuse(tools.IO, "ask for a shorter span", "%s answered with more than %d MB", host(link), maxAnswer>>20)
+		return answer{sent: true}, tools.Refuse(tools.IO, "ask for a shorter span", "%s answered with more than %d MB", host(link), maxAnswer>>20)
 	}
-	return answer{link: link, status: resp.StatusCode, header: resp.Header, body: doc}, nil
+	return answer{link: link, status: resp.StatusCode, header: resp.Header, body: doc, sent: true}, nil
 }
 
 // resolve returns the address of a reference in an answer of from. An encrypted connection leads only to another one, and an unencrypted one only

@@ -1,99 +1,36 @@
 package caldav_test
 
 import (
-	"context"
-	"net"
+	"errors"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"hob/daemon/account/caldav"
+	"hob/daemon/account/caldavtest"
 )
 
-// radicale starts Debian's CalDAV server on a free port, with the user anna and the password tea, and returns its address.
-func radicale(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("radicale")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no radicale: .ci/lib installs it")
-		}
-		t.Skip("there is no radicale")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"users": "anna:tea\n",
-		"conf": "[server]\nhosts = " + addr + "\n[auth]\ntype = htpasswd\nhtpasswd_filename = " + filepath.Join(dir, "users") + "\nhtpasswd_encryption = plain\ndelay = 0\n" +
-			"[storage]\nfilesystem_folder = " + filepath.Join(dir, "store") + "\n[rights]\ntype = owner_only\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "--config", filepath.Join(dir, "conf")) // #nosec G204 -- a program of the test
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has nothing to keep
-		_ = cmd.Wait()
-	})
-	limit := time.Now().Add(time.Minute)
-	for {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			_ = conn.Close()
-			return "http://" + addr
-		}
-		if time.Now().After(limit) {
-			t.Fatal(err)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
-// dav makes a request as anna's other program does.
-func dav(t *testing.T, method, link, body string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, link, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.SetBasicAuth("anna", "tea")
-	req.Header.Set("Content-Type", "text/calendar")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %s", method, link, resp.Status)
-	}
-}
-
 // withCalendar makes anna's calendar and puts files of testdata into it.
-func withCalendar(t *testing.T, files ...string) (url string) {
+func withCalendar(t *testing.T, files ...string) string {
 	t.Helper()
-	url = radicale(t)
-	dav(t, "MKCALENDAR", url+"/anna/home/", `<?xml version="1.0"?><C:mkcalendar xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"><D:set><D:prop><D:displayname>Home</D:displayname></D:prop></D:set></C:mkcalendar>`)
+	url, end, err := caldavtest.Radicale(t.Context(), t.TempDir())
+	switch {
+	case errors.Is(err, caldavtest.ErrNone) && os.Getenv("CI") == "":
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
 	for _, f := range files {
 		doc, err := os.ReadFile(filepath.Join("testdata", f))
 		if err != nil {
 			t.Fatal(err)
 		}
-		dav(t, http.MethodPut, url+"/anna/home/"+f, string(doc))
+		if err := caldavtest.Do(t.Context(), http.MethodPut, url+"/anna/home/"+f, string(doc)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return url
 }
@@ -103,7 +40,7 @@ func plainWeb(string) (http.RoundTripper, error) { return http.DefaultTransport,
 // connect signs in to a server.
 func connect(t *testing.T, url string) *caldav.Account {
 	t.Helper()
-	s, err := caldav.Connect(t.Context(), plainWeb, url, "anna", "tea")
+	s, err := caldav.Connect(t.Context(), plainWeb, url, caldavtest.User, caldavtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
