@@ -87,8 +87,8 @@ func JobFields() []Field {
 			Flag: "how late a run may start, as in 2h; none: the default again, half the period and at most 2h", Summary: true,
 		},
 		{
-			Note: schema.Note{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|(read|write):[/~].*|message:.+|mcp:[a-z0-9_-]+)$`, Doc: "Rights that its runs have without asking: `exec`, `net`, `net:HOST`, `read:PATH`, `write:PATH`, `message:ADDRESS`, `mcp:SERVER`."},
-			Flag: "rights that its runs have without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, separated by commas; its runs get a session of their own; none: removes all rights",
+			Note: schema.Note{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|(read|write):[/~].*|message:.+|mcp:[a-z0-9_-]+|account:[a-z][a-z0-9_-]*(:write)?)$`, Doc: "Rights that its runs have without asking: `exec`, `net`, `net:HOST`, `read:PATH`, `write:PATH`, `message:ADDRESS`, `mcp:SERVER`, `account:NAME`, `account:NAME:write`."},
+			Flag: "rights that its runs have without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, account:NAME, account:NAME:write, separated by commas; its runs get a session of their own; none: removes all rights",
 		},
 		{Note: schema.Note{Name: "tools", Unset: "all", Example: `["read", "grep"]`, Doc: "The only tools that its runs may call."}},
 		{Note: schema.Note{Name: "max_tokens", Unset: "no limit", Example: `20000`, Doc: "The limit of tokens for one run; the run ends when the next request would exceed it."}},

@@ -119,7 +119,7 @@ func speaksTo(in CronInput, job scheduler.View) event.Address {
 }
 
 // aRight matches the form of a right. The scheduler checks its value.
-var aRight = sys.Regexp(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+|mcp:[a-z0-9_-]+)$`)
+var aRight = sys.Regexp(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+|mcp:[a-z0-9_-]+|account:[a-z][a-z0-9_-]*(:write)?)$`)
 
 // complete lists all fields that are missing or not allowed for the action, in one error.
 func complete(in CronInput) error {
@@ -167,7 +167,7 @@ func (in CronInput) Faults() (faults []string) {
 	}
 	for word := range strings.SplitSeq(in.Allow, ",") {
 		if word = strings.TrimSpace(word); in.Allow != scheduler.NoRights && word != "" && !aRight().MatchString(word) {
-			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS and mcp:SERVER")
+			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, account:NAME and account:NAME:write")
 		}
 	}
 	return faults
