@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/setup"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
@@ -83,7 +84,7 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		// hob makes its set of tools anew; the next command may need it.
-		loaded(cmd.Context(), func(ctx context.Context) *api.ToolSpec {
+		setup.Loaded(cmd.Context(), func(ctx context.Context) *api.ToolSpec {
 			spec, err := client.Show(ctx, c, api.ShowTool, "calendar_list_events")
 			if err != nil {
 				return nil
@@ -149,7 +150,7 @@ func askAccount(ctx context.Context, a *cli.App, f accountField) (string, error)
 	var line string
 	var err error
 	if f.secret {
-		line, err = (&sectionDraft{app: a}).hidden(ctx, f.ask+" (it is not shown): ")
+		line, err = setup.Hidden(ctx, a, f.ask+" (it is not shown): ")
 	} else {
 		line, err = console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask(ctx, f.ask+": ")
 	}

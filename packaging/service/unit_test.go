@@ -18,7 +18,7 @@ func TestGolden(t *testing.T) {
 		"testdata/user.service":      service.UserUnit("/usr/local/bin/hob", ""),
 		"testdata/user-home.service": service.UserUnit(`/opt/100% of $x/hob`, `/srv/my $hob "100%" \o`),
 		"testdata/system.service":    service.SystemUnit("/usr/local/bin/hob"),
-		"../deb/hob.service":         service.SystemUnit("/usr/bin/hob"),
+		"../systemd/hob.service":         service.SystemUnit("/usr/bin/hob"),
 		"../deb/hob.sysusers":        service.SystemUsers(),
 	} {
 		if *update {

@@ -139,8 +139,8 @@ type hiddenLine struct {
 // echoOffTimeout is how long to wait for the terminal to turn its echo off. A terminal that had no echo before never changes.
 const echoOffTimeout = 200 * time.Millisecond
 
-// hidden reads a line without echo. An interrupt ends it and restores the terminal.
-func hidden(ctx context.Context, a *cli.App, prompt string) (string, error) {
+// Hidden reads a line without echo. An interrupt ends it and restores the terminal.
+func Hidden(ctx context.Context, a *cli.App, prompt string) (string, error) {
 	fd := int(a.In.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {

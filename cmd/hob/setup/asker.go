@@ -89,7 +89,7 @@ func (k *asker) secret(ctx context.Context, prompt string) (string, error) {
 	if err := k.app.RestoreTerminal(); err != nil {
 		return "", err
 	}
-	text, err := hidden(ctx, k.app, prompt)
+	text, err := Hidden(ctx, k.app, prompt)
 	if errors.Is(err, io.EOF) {
 		return "", errEnded
 	}
