@@ -74,6 +74,9 @@ func jamo(r rune) (lead, vowel, tail bool) {
 	return r >= 0x1100 && r <= 0x115F, r >= 0x1160 && r <= 0x11A7, r >= 0x11A8 && r <= 0x11FF
 }
 
+// Width returns the columns of a text in a fixed-width font.
+func Width(s string) int { return width(s) }
+
 // width returns the columns of a text in a fixed-width font: two for wide East Asian characters and for emoji
 // (UAX 11).
 func width(s string) int {

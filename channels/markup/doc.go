@@ -26,6 +26,7 @@ type leaf struct {
 	kind  kind
 	level int         // of a heading
 	lang  string      // of code
+	table bool        // the code is an aligned table
 	path  []container // its containers, from outside
 	runs  []run
 }

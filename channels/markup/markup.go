@@ -23,6 +23,7 @@ type Form struct {
 	// change it; a limit above 0 and below 256 counts as 256.
 	Limit int
 
+	parse  func(string) doc // nil: read
 	render func(doc) Piece
 	size   func(Piece) int
 }
@@ -96,7 +97,12 @@ func Plain() Form {
 
 // Render converts Markdown to the platform's format. It never fails: what the platform cannot show becomes
 // the closest thing that it can.
-func (f Form) Render(markdown string) Piece { return f.render(read(markdown)) }
+func (f Form) Render(markdown string) Piece {
+	if f.parse != nil {
+		return f.render(f.parse(markdown))
+	}
+	return f.render(read(markdown))
+}
 
 // Size returns the size of a piece in the units of Limit.
 func (f Form) Size(p Piece) int { return f.size(p) }

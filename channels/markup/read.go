@@ -13,11 +13,14 @@ import (
 )
 
 // read parses a Markdown text.
-func read(markdown string) doc {
+func read(markdown string) doc { return readFor(markdown, maxTable) }
+
+// readFor parses a Markdown text for a line of so many columns: a wider table is shown row by row.
+func readFor(markdown string, columns int) doc {
 	src := []byte(cleaned(markdown))
 	pc := parser.NewContext()
 	root := markdownParser().Parse(text.NewReader(src), parser.WithContext(pc))
-	r := &reader{src: src, used: map[string]bool{}}
+	r := &reader{src: src, columns: columns, used: map[string]bool{}}
 	r.blocks(root, nil)
 	r.unused(pc.References())
 	r.out.settle()
@@ -137,10 +140,11 @@ func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 
 // reader converts a parsed text to a doc.
 type reader struct {
-	src  []byte
-	out  doc
-	ids  int
-	used map[string]bool // addresses that links use, as they were written
+	src     []byte
+	columns int // the widest table that is shown as one
+	out     doc
+	ids     int
+	used    map[string]bool // addresses that links use, as they were written
 }
 
 // next returns a new id for a container or a list.

@@ -22,8 +22,8 @@ func (r *reader) table(n *extast.Table, path []container) {
 		rows = append(rows, cells)
 	}
 	// A code block keeps the columns aligned on every platform.
-	if words, ok := aligned(rows, n.Alignments); ok {
-		r.add(leaf{kind: code, path: path, runs: []run{{text: words}}})
+	if words, ok := aligned(rows, n.Alignments, r.columns); ok {
+		r.add(leaf{kind: code, table: true, path: path, runs: []run{{text: words}}})
 		return
 	}
 	if len(rows) == 1 {
@@ -53,9 +53,9 @@ func record(names, row []([]run)) []run {
 	return out
 }
 
-// aligned returns a table in columns, each as wide as its widest cell. ok is false if it has links or is too
-// wide.
-func aligned(rows [][][]run, align []extast.Alignment) (words string, ok bool) {
+// aligned returns a table in columns, each as wide as its widest cell. ok is false if it has links or is wider
+// than most.
+func aligned(rows [][][]run, align []extast.Alignment, most int) (words string, ok bool) {
 	wide := make([]int, len(align))
 	text := make([][]string, len(rows))
 	for i, row := range rows {
@@ -75,7 +75,7 @@ func aligned(rows [][][]run, align []extast.Alignment) (words string, ok bool) {
 	for _, w := range wide {
 		total += w
 	}
-	if total > maxTable {
+	if total > most {
 		return "", false
 	}
 	var lines []string
