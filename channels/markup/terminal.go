@@ -67,6 +67,24 @@ func (s Screen) render(d doc) Piece {
 	return Piece{Text: strings.Join(w.lines, "\n")}
 }
 
+// Wrap breaks a text that is not Markdown into lines for the screen. Each keeps the indent of the line that it comes from.
+// The caller has removed control characters.
+func (s Screen) Wrap(text string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(s.shown(text), "\n") {
+		bare := strings.TrimLeft(line, " ")
+		indent := line[:min(len(line)-len(bare), s.Width/2)]
+		b := &lineBreaker{screen: s, room: s.Width - len(indent)}
+		b.add(bare, "")
+		b.word()
+		b.end()
+		for _, l := range b.lines {
+			lines = append(lines, strings.TrimRight(indent+l, " "))
+		}
+	}
+	return lines
+}
+
 // glyph returns a sign of the screen's character set.
 func (s Screen) glyph(sign, ascii string) string {
 	if s.UTF8 {

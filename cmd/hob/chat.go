@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -26,7 +28,7 @@ const maxInput = 900 << 10
 func chatCommand(a *cli.App) *cobra.Command {
 	var session string
 	var attach []string
-	var noWait bool
+	var noWait, resume bool
 	cmd := &cobra.Command{
 		Use: "chat [TEXT]", Short: "Say one thing and see the answer, or talk",
 		Long: "With a text, or with one on standard input, hob chat says it and shows the answer.\n" +
@@ -37,9 +39,12 @@ func chatCommand(a *cli.App) *cobra.Command {
 		Args:    cobra.ArbitraryArgs, ValidArgsFunction: cli.Words(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := cli.Joined(args)
+			if resume && (text != "" || len(attach) > 0 || !cli.IsTerminal(a.In)) {
+				return cli.Usage("choose one by its name: hob chat --session NAME TEXT", "--resume asks on a terminal, without a text")
+			}
 			// Nothing to say and a person at the keyboard: they want to talk.
 			if text == "" && len(attach) == 0 && cli.IsTerminal(a.In) {
-				return talk(cmd.Context(), a, session)
+				return talk(cmd.Context(), a, conversationOptions{session: session, resume: resume})
 			}
 			// Files are read before anything is sent, so a missing file sends nothing.
 			files, err := client.Attach(attach...)
@@ -60,6 +65,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&session, "session", "", "the conversation to speak in (default main)")
 	cmd.Flags().StringArrayVar(&attach, "attach", nil, "send a `FILE` along; may be given up to 10 times")
+	cmd.Flags().BoolVar(&resume, "resume", false, "choose one of your conversations and go on with it (on a terminal)")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "leave the message and do not wait for the answer")
 	cli.CompleteFlag(cmd, "session", cli.Complete(a, api.Sessions))
 	return cmd
@@ -107,7 +113,9 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	// pieces may be taken back.
 	live := cli.IsTerminal(a.Out) && !a.JSON
 	// The answer goes to standard output; remarks and questions go to standard error.
-	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
+	screen := look(a)
+	screen.Moves = screen.Moves && live && cli.IsTerminal(a.Err)
+	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Screen: screen, Size: size(a), Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
 	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: cli.OwnersZone(ctx, c)}
 	if cli.IsTerminal(a.In) && cli.IsTerminal(a.Err) && !a.JSON {
 		if err := a.RestoreTerminal(); err != nil {
@@ -154,8 +162,15 @@ func verdict(a *cli.App, answer console.Answer) error {
 	return p
 }
 
+// conversationOptions say how a conversation on the terminal begins and ends.
+type conversationOptions struct {
+	session string // key or number; "" is main
+	resume  bool   // show the conversations to choose from
+	ends    bool   // leaving it ends hob
+}
+
 // talk runs a conversation on the terminal.
-func talk(ctx context.Context, a *cli.App, session string) error {
+func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 	if a.JSON {
 		return cli.Usage("give a text: hob chat --json TEXT", "a conversation is no JSON document")
 	}
@@ -165,12 +180,16 @@ func talk(ctx context.Context, a *cli.App, session string) error {
 	}
 	// A number names a session by its id. It must be turned into the key before the conversation begins,
 	// because messages carry keys.
-	if session, err = sessionKey(ctx, c, session); err != nil {
+	session, err := sessionKey(ctx, c, o.session)
+	if err != nil {
 		return err
 	}
 	cursor, err := chatCursor(a)
 	if err != nil {
 		return err
+	}
+	if !o.ends && !a.Quiet {
+		a.Say("conversation %s · type help for what hob understands; /sessions shows the others; Ctrl-D leaves", cmp.Or(session, "main"))
 	}
 	if err := a.RestoreTerminal(); err != nil {
 		return err
@@ -181,17 +200,36 @@ func talk(ctx context.Context, a *cli.App, session string) error {
 	if err != nil {
 		return fmt.Errorf("take the terminal: %w", err)
 	}
+	resized, still := resizes()
+	defer still()
 	t := console.Talk{
 		API: c, In: a.In, Out: a.Out, Session: session, Cursor: cursor, Zone: cli.OwnersZone(ctx, c),
-		Dim: a.Color(a.Out), Log: slog.New(slog.DiscardHandler),
-		Size: func() (int, int) {
-			w, h, err := term.GetSize(int(a.Out.Fd()))
-			if err != nil {
-				return 80, 24
-			}
-			return w, h
-		},
+		Look: look(a), History: filepath.Join(filepath.Dir(string(cursor)), "chat.history"),
+		Words: offers(ctx, c), Sessions: conversations(ctx, c), Choose: o.resume, Ends: o.ends, Size: size(a), Resized: resized, Log: slog.New(slog.DiscardHandler),
 	}
 	// The terminal leaves raw mode also when the conversation ends with an error.
 	return errors.Join(t.Run(ctx), term.Restore(fd, old))
+}
+
+// size returns the function that tells the terminal's size.
+func size(a *cli.App) func() (width, height int) {
+	return func() (int, int) {
+		w, h, err := term.GetSize(int(a.Out.Fd()))
+		if err != nil || w == 0 {
+			return 80, 24
+		}
+		return w, h
+	}
+}
+
+// look returns what the terminal can show. The locale says whether it shows more than ASCII: the first of these variables that is set
+// counts (POSIX, "Environment Variables", 8.2). Windows has none of them.
+func look(a *cli.App) console.Look {
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
+	locale = strings.ToLower(strings.ReplaceAll(locale, "-", ""))
+	return console.Look{
+		Color: a.Color(a.Out),
+		UTF8:  strings.Contains(locale, "utf8") || locale == "" && os.Getenv("TERM") != "linux",
+		Moves: os.Getenv("TERM") != "dumb",
+	}
 }

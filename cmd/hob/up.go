@@ -42,7 +42,7 @@ func upCommand(a *cli.App) *cobra.Command {
 				return &cli.Problem{Code: cli.ExitFailed, Text: "hob is already running for this home", Hint: "talk to it with: hob chat"}
 			}
 			a.Note("hob is already running for this home; you are talking to it")
-			return talk(cmd.Context(), a, "")
+			return talk(cmd.Context(), a, conversationOptions{})
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "the loopback address of the API (default 127.0.0.1:4620)")
@@ -68,6 +68,9 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase boo
 			Home: home, Listen: listen, Version: version().Version, Self: self(), Log: log, NewDatabase: newDatabase,
 			Ready: func(r daemon.Ready) {
 				sayReady(a, r)
+				if chat && !a.Quiet {
+					welcome(a, home, r)
+				}
 				ready()
 			},
 		})
@@ -77,8 +80,10 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase boo
 	}
 	var talked error
 	err = console.Attend(ctx, log, run, func(ctx context.Context) error {
-		talked = talk(ctx, a, "")
-		a.Note("hob is stopping")
+		talked = talk(ctx, a, conversationOptions{ends: true})
+		if !a.Quiet {
+			a.Say("hob stops here. Reminders and jobs wait until it runs again; to keep it running: hob service install")
+		}
 		return nil
 	})
 	return errors.Join(err, talked, end())
@@ -99,6 +104,21 @@ func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func()
 		sinks = append(sinks, a.Logger(a.Err).Handler())
 	}
 	return slog.New(slog.NewMultiHandler(sinks...)), file.Close
+}
+
+// welcome prints, on a terminal, what a person needs to know to begin. After the first time it is one line.
+func welcome(a *cli.App, home string, r daemon.Ready) {
+	_, err := os.Stat(filepath.Join(home, "state", "chat.cursor"))
+	if err == nil {
+		a.Say("  type help for what hob understands; Ctrl-D ends hob")
+		return
+	}
+	model := r.Model
+	if strings.HasPrefix(model, "builtin") {
+		model = "none: plain commands work; hob setup connects one"
+	}
+	a.Say("  version   %s\n  model     %s\n  channels  %s\n  home      %s\n", version().Version, model, strings.Join(r.Channels, ", "), home)
+	a.Say("Type help, or just: remind me in 20 minutes to stretch\nCtrl-C stops what hob is doing; pressed twice on an empty line, or Ctrl-D, it ends hob.\n")
 }
 
 // sayReady prints the line that says that hob is ready, unless --quiet is set.

@@ -380,9 +380,11 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	entry := r.entry(j, result)
 	entry.Took = took
 	c.Changes = append(c.Changes, entry)
-	c.Events = []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.run.id, Data: map[string]any{
-		"call": step.CallID, "tool": step.Tool, "error": string(result.Code), "ms": took.Milliseconds(),
-	}}}
+	finished := map[string]any{"call": step.CallID, "tool": step.Tool, "summary": j.Intent.Summary, "error": string(result.Code), "ms": took.Milliseconds()}
+	if !r.st.Turn.Tainted && taint != "" {
+		finished["tainted"] = taint // clients say it at the moment when it happens
+	}
+	c.Events = []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.run.id, Data: finished}}
 	err := r.commitResult(context.WithoutCancel(ctx), c, result)
 	if fault, ok := refused(err); ok && len(result.Changes) > 0 && !result.IsError {
 		// The store rejected the tool's change to hob's own rows. The model gets the reason as the result.

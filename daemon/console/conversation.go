@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hob/daemon/api/client"
 	"hob/daemon/event"
@@ -32,11 +33,15 @@ type API interface {
 
 // screen is where a conversation is shown.
 type screen interface {
-	Stream(piece string) // a piece of the answer, while the model writes it
-	Break()              // ends the line that Stream began, if any
-	Say(message string)  // a whole message
-	Ask(question string) // a question, shown even when remarks are suppressed
-	Note(line string)    // a remark about the conversation
+	Stream(piece string)          // a piece of the answer, while the model writes it
+	Break()                       // ends the answer that Stream began, if any
+	Say(message string)           // a whole message
+	Arrived(head, message string) // a message that came by itself, with its source and time
+	Ask(question string)          // a question, shown even when remarks are suppressed
+	Note(line string)             // a remark about the conversation
+	Runs(status string)           // what runs now, in place of what ran before; "" is nothing
+	Rewrites() bool               // a terminal where Runs is seen
+	Look() Look                   // its signs
 }
 
 // conversation follows the turns that serve the messages typed here. One goroutine uses it.
@@ -57,6 +62,10 @@ type conversation struct {
 	// accepted is the newest event.accepted. When a message in plain words answers a question, the same commit accepts the message and
 	// closes the question, so the two events follow each other.
 	accepted *event.Event
+	// active is what each turn does, also those of others: a message may wait for one of them.
+	active map[int64]activity
+	zone   *time.Location
+	now    func() time.Time
 }
 
 // saying is the message shown last. The answer to a command is both an event and a message in one commit, and is shown once.
@@ -79,7 +88,10 @@ type answer struct {
 
 // newConversation makes a conversation that has seen nothing yet.
 func newConversation(out screen) *conversation {
-	return &conversation{out: out, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{}}
+	return &conversation{
+		out: out, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{},
+		active: map[int64]activity{}, zone: time.Local, now: time.Now,
+	}
 }
 
 // expect records that an inbox row was typed here.
@@ -129,6 +141,7 @@ func (c *conversation) see(f client.Frame) {
 	if f.Piece != nil {
 		if t := c.turns[f.Piece.Turn]; t != nil {
 			t.piece(c.out, *f.Piece)
+			c.does(f.Piece.Turn, "writing")
 		}
 		return
 	}
@@ -170,7 +183,7 @@ func (c *conversation) event(e *event.Event) {
 	case "message.sent":
 		c.message(e)
 	case "notice":
-		c.out.Note(stringOf(e, "text"))
+		c.notice(e)
 	case "event.dropped", "event.expired", "event.dead":
 		c.settle(inboxOf(e), answer{state: "failed", why: "the message was " + strings.TrimPrefix(e.Type, "event.")})
 	}
@@ -186,6 +199,7 @@ func (c *conversation) started(e *event.Event) {
 		c.serves(turnOf(e), row)
 	}
 	c.resumed(turnOf(e))
+	c.does(turnOf(e), thinking)
 }
 
 // serves records that a turn serves an inbox row.
@@ -220,24 +234,51 @@ func (c *conversation) ahead(e *event.Event) {
 	c.out.Note(fmt.Sprintf("%d messages are ahead of yours", n))
 }
 
-// tool shows the call of a tool, and its error.
+// tool shows the call of a tool, and its error. Tools that only read have no beginning; on a terminal they leave one line.
 func (c *conversation) tool(e *event.Event) {
-	t := c.turns[turnOf(e)]
+	t, line := c.turns[turnOf(e)], stringOf(e, "summary")
+	if line == "" {
+		line = stringOf(e, "tool")
+	}
+	if e.Type == "tool.started" {
+		c.does(turnOf(e), line)
+	} else {
+		c.does(turnOf(e), thinking)
+	}
 	if t == nil {
 		return
 	}
 	t.waiting = false
-	if e.Type == "tool.started" {
-		line := stringOf(e, "summary")
-		if line == "" {
-			line = stringOf(e, "tool")
-		}
-		c.out.Note(line)
+	code := failure(e.Data["error"])
+	switch {
+	// Where the status shows what runs, the call leaves its line when it has ended.
+	case c.out.Rewrites() && e.Type == "tool.started":
+		c.out.Break()
 		return
-	}
-	if code := failure(e.Data["error"]); code != "" {
+	case c.out.Rewrites():
+		c.out.Break()
+		c.out.Note(strings.TrimSuffix(line+": "+reason(code), ": "))
+	case e.Type == "tool.started":
+		c.out.Note(line)
+	case code != "":
 		c.out.Note(stringOf(e, "tool") + ": " + code)
 	}
+	if from := stringOf(e, "tainted"); from != "" && c.out.Rewrites() {
+		c.out.Note("this conversation has now read text of others (" + from + "): actions need your permission until /clean or /new")
+	}
+}
+
+// reason is the code of a tool's error in words.
+func reason(code string) string { return strings.ReplaceAll(strings.ToLower(code), "_", " ") }
+
+// notice shows a remark of the daemon. One about a turn that is followed, such as the next attempt after a failure, replaces the one
+// before it where the screen can do that.
+func (c *conversation) notice(e *event.Event) {
+	if c.turns[turnOf(e)] != nil && c.out.Rewrites() {
+		c.does(turnOf(e), stringOf(e, "text"))
+		return
+	}
+	c.out.Note(stringOf(e, "text"))
 }
 
 // question shows a question of a followed turn, or one without a turn. The next line may answer it.
@@ -261,6 +302,7 @@ func (c *conversation) waiting(e *event.Event) {
 		return
 	}
 	t.waiting = true
+	delete(c.active, turnOf(e))
 	if _, open := c.openQuestion(turnOf(e)); !open {
 		c.out.Note(stringOf(e, "why"))
 	}
@@ -299,13 +341,15 @@ func (c *conversation) openQuestion(turn int64) (Question, bool) {
 // finished shows the rest of a followed turn's text and settles every message that it served. Its open questions end with it.
 func (c *conversation) finished(e *event.Event) {
 	turn := turnOf(e)
+	delete(c.active, turn)
 	t := c.turns[turn]
 	if t == nil {
 		return
 	}
 	a := answer{turn: turn, state: stringOf(e, "state"), text: stringOf(e, "text"), why: stringOf(e, "why")}
 	t.end(c.out, a.text)
-	if a.state != "done" {
+	// On a terminal the reason is not said twice.
+	if told := a.why != "" && strings.Contains(a.text, a.why); a.state != "done" && !(told && c.out.Rewrites()) {
 		c.out.Note(ending(a.state, a.why))
 	}
 	for row, r := range c.rows {
@@ -349,17 +393,20 @@ func (c *conversation) command(e *event.Event) {
 		return
 	}
 	c.settle(row, answer{state: "done", text: stringOf(e, "text")})
-	c.say(stringOf(e, "text"))
+	c.say("", stringOf(e, "text"))
 }
 
-// say shows a message, unless it repeats the one before.
-func (c *conversation) say(body string) bool {
+// say shows a message with its head, unless it repeats the one before.
+func (c *conversation) say(head, body string) bool {
 	if c.seq-c.said.seq <= echo && same(body, c.said.text) {
 		return false
 	}
 	c.said = saying{seq: c.seq, text: body}
-	c.out.Break()
-	c.out.Say(body)
+	if head != "" {
+		c.out.Arrived(head, body)
+	} else {
+		c.out.Say(body)
+	}
 	return true
 }
 
@@ -384,7 +431,11 @@ func (c *conversation) message(e *event.Event) {
 		c.passed++
 		return
 	}
-	if c.say(body) {
+	head := source(e, c.out.Look(), c.zone)
+	if c.turns[turnOf(e)] != nil {
+		head = "" // it was asked for here
+	}
+	if c.say(head, body) {
 		c.others++
 	}
 }

@@ -2,25 +2,21 @@ package console
 
 import (
 	"io"
-	"strings"
 
 	"golang.org/x/term"
 )
 
-// lineEditor is a terminal in raw mode with an input line at the bottom. While a line is edited, output appears above it in whole lines;
-// otherwise it is streamed.
+// lineEditor is a terminal in raw mode with an input line at the bottom and the conversation's view above it.
 //
-// golang.org/x/term writes the prompt and the typed text again after every write, which would tear a streamed line apart. So the last,
-// unfinished line of a stream is held until it is complete or the input line was entered.
+// golang.org/x/term removes the input line before every write and draws it again below. So whatever the view draws, the line that is
+// being typed stays whole and is always the last one.
 type lineEditor struct {
+	*view
 	term    *term.Terminal
 	keys    *keys
 	start   chan struct{} // requests one line
 	lines   chan typed
 	editing bool
-	begun   bool   // Stream has begun a line that has not ended
-	held    string // the unfinished line of a stream, while a line is edited
-	dim     bool
 	err     error
 }
 
@@ -32,13 +28,16 @@ type typed struct {
 }
 
 // newLineEditor makes an editor that reads from keys and draws on out, which must be in raw mode.
-func newLineEditor(out io.Writer, dim bool) *lineEditor {
+func newLineEditor(out io.Writer, look Look, size func() (int, int), typing *typing) *lineEditor {
 	k := newKeys()
 	rw := struct {
 		io.Reader
 		io.Writer
 	}{k, out}
-	return &lineEditor{term: term.NewTerminal(rw, ""), keys: k, start: make(chan struct{}, 1), lines: make(chan typed, 1), dim: dim}
+	d := &lineEditor{term: term.NewTerminal(rw, ""), keys: k, start: make(chan struct{}, 1), lines: make(chan typed, 1)}
+	d.view = &view{write: d.output, size: size, look: look, after: "\n"}
+	d.term.History, d.term.AutoCompleteCallback = typing.history, typing.pressed
+	return d
 }
 
 // edit reads one line for each request. It returns after close.
@@ -65,21 +64,18 @@ func (d *lineEditor) close() {
 
 // leave removes the prompt and ends its line, so that later output begins on a new one.
 func (d *lineEditor) leave() {
+	d.Runs("")
 	d.Break()
 	d.term.SetPrompt("")
-	d.write("\n")
+	d.output("\n")
 }
 
 // begin requests a line from edit, unless one is being edited.
-func (d *lineEditor) begin(prompt string, width, height int) {
+func (d *lineEditor) begin(prompt string) {
 	if d.editing {
 		return
 	}
-	if d.begun {
-		d.write("\n")
-		d.begun = false
-	}
-	d.note(d.term.SetSize(width, height))
+	d.resized()
 	d.term.SetPrompt(prompt)
 	d.editing = true
 	d.start <- struct{}{}
@@ -88,67 +84,58 @@ func (d *lineEditor) begin(prompt string, width, height int) {
 // reprompt changes the prompt while a line is edited. An empty write makes the terminal draw it.
 func (d *lineEditor) reprompt(prompt string) {
 	d.term.SetPrompt(prompt)
-	d.write("")
+	d.output("")
 }
 
-// ended records that the line was entered. The held output continues as a stream.
-func (d *lineEditor) ended() {
-	d.editing = false
-	if d.held != "" {
-		d.write(d.held)
-		d.held, d.begun = "", true
-	}
+// resized draws the input line and the live part for the terminal's present size.
+func (d *lineEditor) resized() {
+	w, h := d.size()
+	d.keep(d.term.SetSize(w, h))
+	d.draw("")
 }
+
+// ended records that the line was entered.
+func (d *lineEditor) ended() { d.editing = false }
 
 // Stream implements screen.
-func (d *lineEditor) Stream(piece string) {
-	piece = Clean(piece)
-	if !d.editing {
-		d.write(piece)
-		d.begun = !strings.HasSuffix(piece, "\n")
-		return
-	}
-	d.held += piece
-	// Whole lines can be shown above the input line; the rest waits.
-	if i := strings.LastIndexByte(d.held, '\n'); i >= 0 {
-		d.write(d.held[:i+1])
-		d.held = d.held[i+1:]
-	}
-}
+func (d *lineEditor) Stream(piece string) { d.stream(piece) }
 
 // Break implements screen.
-func (d *lineEditor) Break() {
-	if d.held != "" || d.begun {
-		d.write(d.held + "\n")
-		d.held, d.begun = "", false
-	}
-}
+func (d *lineEditor) Break() { d.end() }
 
 // Say implements screen.
-func (d *lineEditor) Say(message string) {
-	d.Break()
-	d.write(Clean(strings.TrimRight(message, "\n")) + "\n")
-}
+func (d *lineEditor) Say(message string) { d.say(message) }
+
+// Arrived implements screen.
+func (d *lineEditor) Arrived(head, message string) { d.arrived(head, message) }
 
 // Ask implements screen.
-func (d *lineEditor) Ask(question string) { d.Say(question) }
+func (d *lineEditor) Ask(question string) { d.ask(question) }
 
 // Note implements screen.
 func (d *lineEditor) Note(line string) {
 	if line != "" {
-		d.Break()
-		d.write(dim(Clean(line), d.dim) + "\n")
+		d.remark(line)
 	}
 }
 
-// write draws through the terminal, which puts its input line below again.
-func (d *lineEditor) write(s string) {
+// Rewrites implements screen.
+func (d *lineEditor) Rewrites() bool { return d.look.Moves }
+
+// Look implements screen.
+func (d *lineEditor) Look() Look { return d.look }
+
+// Runs implements screen.
+func (d *lineEditor) Runs(status string) { d.runs(status) }
+
+// output draws through the terminal, which puts its input line below again.
+func (d *lineEditor) output(s string) {
 	_, err := io.WriteString(d.term, s)
-	d.note(err)
+	d.keep(err)
 }
 
-// note keeps the first error: the terminal is unusable after it, and the conversation ends.
-func (d *lineEditor) note(err error) {
+// keep stores the first error: the terminal is unusable after it, and the conversation ends.
+func (d *lineEditor) keep(err error) {
 	if err != nil && d.err == nil {
 		d.err = err
 	}

@@ -76,10 +76,21 @@ func (m *missed) show(out screen, zone *time.Location) {
 		list = list[n:]
 	}
 	for _, e := range list {
-		out.Note(InZone(e.At, zone, false))
-		out.Say(stringOf(e, "text"))
+		head := source(e, out.Look(), zone)
+		// Away for long, or a message without a source: the whole time is worth a line.
+		if head == "" || !out.Rewrites() {
+			out.Note(InZone(e.At, zone, false))
+			out.Say(stringOf(e, "text"))
+			continue
+		}
+		out.Arrived(head, stringOf(e, "text"))
 	}
 	for _, q := range m.open {
+		// Whoever asked by hob tool has gone, so only a line is left of it.
+		if q.Subject == aboutCall && out.Rewrites() {
+			out.Note("1 question is open: hob approvals")
+			continue
+		}
 		out.Ask(q.Show())
 		out.Note(q.How())
 	}

@@ -8,54 +8,87 @@ import (
 // Pipes is a screen on two writers: answers go to Out, remarks to Err.
 type Pipes struct {
 	Out, Err io.Writer
-	Live     bool // Out is a terminal: the answer is shown while the model writes it
-	Dim      bool // show remarks in the terminal's dim style
-	Quiet    bool // no remarks
-	begun    bool // Stream has begun a line that has not ended
+	Live     bool                       // Out is a terminal: the answer is shown while the model writes it
+	Screen   Look                       // of Out, if it is a terminal
+	Size     func() (width, height int) // of Out, if it is a terminal
+	Dim      bool                       // show remarks in the terminal's dim style
+	Quiet    bool                       // no remarks
+	shown    *view                      // draws on Out
 	err      error
+}
+
+// view returns what draws on the terminal.
+func (p *Pipes) view() *view {
+	if p.shown == nil {
+		size := p.Size
+		if size == nil {
+			size = func() (int, int) { return 80, 24 }
+		}
+		p.shown = &view{write: func(s string) { p.print(p.Out, s) }, size: size, look: p.Screen}
+	}
+	return p.shown
 }
 
 // Stream implements screen. It shows a piece on a terminal only; the caller prints the whole answer to a pipe.
 func (p *Pipes) Stream(piece string) {
-	if !p.Live || piece == "" {
-		return
+	if p.Live {
+		p.view().stream(piece)
 	}
-	p.print(p.Out, Clean(piece))
-	p.begun = !strings.HasSuffix(piece, "\n")
 }
 
 // Break implements screen.
 func (p *Pipes) Break() {
-	if p.begun {
-		p.print(p.Out, "\n")
-		p.begun = false
+	if p.Live {
+		p.view().end()
 	}
 }
 
 // Say implements screen. It shows a message on a terminal only, as a pipe gets just the answer.
 func (p *Pipes) Say(message string) {
 	if p.Live {
-		p.Break()
-		p.print(p.Out, Clean(strings.TrimRight(message, "\n"))+"\n")
+		p.view().say(message)
 	}
 }
 
 // Ask implements screen. Where the answer goes to a pipe, the question goes to Err.
 func (p *Pipes) Ask(question string) {
 	if p.Live {
-		p.Say(question)
+		p.Break()
+		p.view().ask(question)
 		return
 	}
 	p.Note(question)
 }
 
+// Arrived implements screen. It is shown on a terminal only.
+func (p *Pipes) Arrived(head, message string) {
+	if p.Live {
+		p.view().arrived(head, message)
+	}
+}
+
 // Note implements screen.
 func (p *Pipes) Note(line string) {
-	if p.Quiet || line == "" {
-		return
+	switch {
+	case p.Quiet || line == "":
+	case p.Rewrites():
+		p.view().remark(line)
+	default:
+		p.print(p.Err, dim(Clean(line), p.Dim)+"\n")
 	}
-	p.Break()
-	p.print(p.Err, dim(Clean(line), p.Dim)+"\n")
+}
+
+// Rewrites implements screen.
+func (p *Pipes) Rewrites() bool { return p.Live && p.Screen.Moves }
+
+// Look implements screen.
+func (p *Pipes) Look() Look { return p.Screen }
+
+// Runs implements screen. Only a terminal has a line for the status.
+func (p *Pipes) Runs(status string) {
+	if p.Live && !p.Quiet {
+		p.view().runs(status)
+	}
 }
 
 // print writes a text and keeps the first error. The conversation goes on; Say returns the error.
@@ -70,5 +103,5 @@ func dim(s string, on bool) string {
 	if !on {
 		return "  " + s
 	}
-	return "\x1b[2m  " + s + "\x1b[0m"
+	return "\x1b[2m  " + strings.TrimRight(s, "\n") + "\x1b[0m"
 }

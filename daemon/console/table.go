@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
+
+	"hob/channels/markup"
 )
 
 // widest is the longest text in a table, in cells, even without a terminal that limits the width.
@@ -193,7 +194,7 @@ func shorten(s string, n int) string {
 	// One cell is kept for the ellipsis.
 	used, out := 1, ""
 	for _, r := range s {
-		if used += cell(r); used > n {
+		if used += Cells(string(r)); used > n {
 			break
 		}
 		out += string(r)
@@ -202,23 +203,4 @@ func shorten(s string, n int) string {
 }
 
 // Cells returns the width of a text on a terminal.
-func Cells(s string) int {
-	n := 0
-	for _, r := range s {
-		n += cell(r)
-	}
-	return n
-}
-
-// cell returns the width of a character: 2 in East Asian scripts and for most pictograms (approximately as in Unicode Annex 11).
-func cell(r rune) int {
-	switch {
-	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || unicode.Is(unicode.Cf, r):
-		return 0
-	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
-		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60,
-		r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
-		return 2
-	}
-	return 1
-}
+func Cells(s string) int { return markup.Width(s) }

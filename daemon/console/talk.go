@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -44,8 +46,16 @@ type Talk struct {
 	Session string // "" is the session main
 	Cursor  Cursor
 	Zone    *time.Location
-	Dim     bool
-	Log     *slog.Logger
+	Look    Look
+	History string                     // file of the lines typed before; "" keeps none
+	Words   func(line string) []string // what Tab offers for the last word of a line; nil: nothing
+	// Sessions lists the conversations for /sessions; nil: there are none. Choose shows them at the start.
+	Sessions func() ([]Choice, error)
+	Choose   bool
+	Ends     bool             // leaving ends hob itself
+	Resized  <-chan os.Signal // the size has changed; nil: it never does
+	Now      func() time.Time // nil: the time of this machine
+	Log      *slog.Logger
 }
 
 // talk is a running Talk. One goroutine (loop) owns its state; the goroutines for the keyboard, the line editor and the events only send to
@@ -58,6 +68,7 @@ type talk struct {
 	armed        bool           // Ctrl-C was pressed and there was nothing to stop
 	unsent       client.Message // the one that did not reach the daemon
 	files        files          // go with the next message
+	choices      []Choice       // the conversations of which the next line may choose one
 	raw          chan []byte
 	frames       chan client.Frame
 	lost         chan error // nil: found again
@@ -71,10 +82,18 @@ var errLeave = errors.New("leave")
 func (t *Talk) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	d := newLineEditor(t.Out, t.Dim)
+	h, err := newHistory(t.History)
+	if err != nil {
+		return fmt.Errorf("read the lines typed before: %w", err)
+	}
+	d := newLineEditor(t.Out, t.Look, t.Size, &typing{history: h, words: t.Words})
 	k := &talk{
 		options: t, conversation: newConversation(d), editor: d,
 		raw: make(chan []byte), frames: make(chan client.Frame, 64), lost: make(chan error, 1),
+	}
+	k.conversation.zone = t.Zone
+	if t.Now != nil {
+		k.conversation.now = t.Now
 	}
 	if err := k.catchUp(ctx); err != nil {
 		return err
@@ -86,7 +105,12 @@ func (t *Talk) Run(ctx context.Context) error {
 	seq := k.conversation.seq
 	g.Once("events", func() error { return k.listen(ctx, seq) })
 	d.term.SetBracketedPasteMode(true)
-	err := k.loop(ctx)
+	if t.Choose {
+		err = k.choose()
+	}
+	if err == nil {
+		err = k.loop(ctx)
+	}
 	d.term.SetBracketedPasteMode(false)
 	// All goroutines except the keyboard's end here, before the caller restores the terminal.
 	d.leave()
@@ -96,7 +120,7 @@ func (t *Talk) Run(ctx context.Context) error {
 	if errors.Is(err, errLeave) || errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	return errors.Join(err, t.Cursor.Move(k.conversation.seq))
+	return errors.Join(err, h.err, t.Cursor.Move(k.conversation.seq))
 }
 
 // catchUp shows what happened since the user last looked, and follows the events from there.
@@ -182,12 +206,27 @@ func (k *talk) tell(ctx context.Context, err error) {
 // loop waits for keys, entered lines, events and the state of the connection, and handles one at a time. It opens an input line whenever no
 // turn is at work.
 func (k *talk) loop(ctx context.Context) error {
-	for k.editor.err == nil {
-		if !k.editor.editing && !k.conversation.busy() {
+	spinner := time.NewTicker(spin)
+	spinner.Stop()
+	defer spinner.Stop()
+	for spins := false; k.editor.err == nil; {
+		busy := k.conversation.busy()
+		if !k.editor.editing && !busy {
 			k.begin()
 		}
+		// Nothing moves while nothing is at work: the process then sleeps.
+		if busy && !spins {
+			spinner.Reset(spin)
+		} else if !busy && spins {
+			spinner.Stop()
+		}
+		spins = busy
+		k.editor.Runs(k.conversation.status())
 		var err error
 		select {
+		case <-spinner.C:
+		case <-k.options.Resized:
+			k.editor.resized()
 		case <-ctx.Done():
 			return ctx.Err()
 		case b, open := <-k.raw:
@@ -211,8 +250,7 @@ func (k *talk) loop(ctx context.Context) error {
 
 // begin opens the input line. A new line has the terminal's current size.
 func (k *talk) begin() {
-	w, h := k.options.Size()
-	k.editor.begin(k.prompt(), w, h)
+	k.editor.begin(k.prompt())
 }
 
 // prompt returns the prompt of the input line: for the next line of a message, for an answer to the open question, or for a new message.
@@ -247,6 +285,7 @@ func (k *talk) connection(lost error) {
 		return
 	}
 	k.options.Log.Debug("lost the daemon", "err", lost)
+	k.conversation.out.Break()
 	k.conversation.out.Note("hob has stopped; waiting for it …")
 }
 
@@ -257,7 +296,7 @@ func (k *talk) keyed(ctx context.Context, b []byte) error {
 	}
 	k.armed = false
 	k.begin()
-	k.editor.keys.put(b)
+	k.editor.keys.put(translate(b))
 	return nil
 }
 
@@ -282,7 +321,11 @@ func (k *talk) interrupted(ctx context.Context) error {
 	// Nothing can be stopped: clear the line; the next Ctrl-C leaves.
 	k.armed = true
 	k.draft = draft{}
-	k.conversation.out.Note(waiting + "press Ctrl-C again, or Ctrl-D, to leave")
+	leave := "press Ctrl-C again, or Ctrl-D, to leave"
+	if k.options.Ends {
+		leave += "; hob then stops, and reminders wait until it runs again"
+	}
+	k.conversation.out.Note(waiting + leave)
 	if k.editor.editing {
 		k.editor.keys.put([]byte(wipe))
 		k.editor.reprompt(k.prompt())
@@ -299,6 +342,14 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 	message, ready := k.draft.add(l.line, l.pasted)
 	if !ready {
 		k.begin()
+		return nil
+	}
+	switch {
+	case leaving(message):
+		return errLeave
+	case message == "/sessions":
+		return k.choose()
+	case k.choices != nil && k.chosen(message):
 		return nil
 	}
 	if path, ok := strings.CutPrefix(message, attachWord); ok {

@@ -99,6 +99,9 @@ func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 		if data["cause"], data["turn"], err = causeOf(tx, id); err != nil {
 			return err
 		}
+		if data["from"], data["name"], err = sourceOf(tx, id); err != nil {
+			return err
+		}
 	}
 	return addEvent(tx, event.Event{Type: "message.sent", Data: data})
 }
@@ -199,3 +202,17 @@ func resolveUnknown(tx *Tx, id int64, resend bool) error {
 
 // The delivery pump uses the outbox through this interface.
 var _ channels.Store = Outbox{}
+
+// sourceOf returns what a message comes from: the kind and the name of the trigger, or "asked" and the beginning of the owner's message.
+// Both are "" for a message that neither caused.
+func sourceOf(tx *Tx, id int64) (kind, name string, err error) {
+	err = tx.One(`SELECT coalesce(g.kind, iif(i.seq IS NULL, '', 'asked')), coalesce(g.name, substr(coalesce(
+			(SELECT json_extract(p.value, '$.text') FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text' LIMIT 1), ''), 1, 120))
+		FROM outbox o
+		LEFT JOIN turns t ON o.cause_kind = 'step' AND t.id = o.cause_id
+		LEFT JOIN fires f ON f.id = iif(o.cause_kind = 'fire', o.cause_id, t.fire)
+		LEFT JOIN triggers g ON g.id = f.trigger
+		LEFT JOIN inbox i ON i.seq = (SELECT min(seq) FROM inbox WHERE turn = t.id AND kind = 'message' AND trust = 'owner')
+		WHERE o.id = ?`, []any{id}, &kind, &name)
+	return kind, name, err
+}

@@ -1,0 +1,211 @@
+package console
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"hob/channels/markup"
+)
+
+// Look is what a terminal can show.
+type Look struct {
+	Color bool // styles and the 16 colours
+	UTF8  bool // more than ASCII
+	Moves bool // the cursor can be moved, so that lines can be rewritten in place
+}
+
+// glyph returns a sign, or its ASCII form.
+func (l Look) glyph(sign, ascii string) string {
+	if l.UTF8 {
+		return sign
+	}
+	return ascii
+}
+
+// view draws a conversation on a terminal. Finished blocks are written once and scroll away. Below them is the live part, which is
+// rewritten in place: the block of an answer that still grows, and one line that says what runs.
+//
+// A block of the answer becomes final when no later text can change it (markup.Settled). What has scrolled out of the screen can not be
+// rewritten, so the live part shows only the last lines of a long block; the whole is written when it is finished.
+type view struct {
+	write  func(string) // draws at the beginning of the line below the finished text
+	size   func() (width, height int)
+	look   Look
+	text   string   // the answer's text that is not settled
+	inside bool     // an answer has begun and not ended
+	status string   // what runs; "" is nothing
+	held   []string // blocks that arrived while an answer grew
+	live   []string // the lines of the live part on the screen
+	after  string   // below each message: an empty line where more follows
+}
+
+// Sequences of ECMA-48 and of the synchronised output that terminals share: those that do not know the latter ignore it.
+const (
+	freeze     = "\x1b[?2026h"
+	thaw       = "\x1b[?2026l"
+	clearBelow = "\x1b[J"
+	upOne      = "\x1b[A"
+)
+
+// screen is the terminal as it is now, less some columns.
+func (v *view) screen(less int) markup.Screen {
+	w, _ := v.size()
+	return markup.Screen{Width: max(w-less, 10), Color: v.look.Color, UTF8: v.look.UTF8}
+}
+
+// rendered is Markdown as a block of lines.
+func (v *view) rendered(text string) string { return markup.Terminal(v.screen(0)).Render(text).Text }
+
+// stream adds a piece of the answer.
+func (v *view) stream(piece string) {
+	v.text += piece
+	v.inside = true
+	done := ""
+	if n := markup.Settled(v.text); n > 0 {
+		done, v.text = v.block(v.rendered(v.text[:n]), "\n"), v.text[n:]
+	}
+	v.draw(done)
+}
+
+// end finishes the answer and shows what was held meanwhile.
+func (v *view) end() {
+	if !v.inside {
+		return
+	}
+	rest := v.block(v.rendered(v.text), v.after)
+	v.text, v.inside = "", false
+	for _, block := range v.held {
+		rest += block
+	}
+	v.held = nil
+	v.draw(rest)
+}
+
+// block is a rendered text as whole lines, with what follows below it.
+func (v *view) block(text, below string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return text + "\n" + below
+}
+
+// say shows a message.
+func (v *view) say(message string) { v.put(v.block(v.rendered(message), v.after)) }
+
+// remark shows a remark: dim, wrapped, and indented.
+func (v *view) remark(line string) {
+	text := ""
+	for _, part := range v.screen(2).Wrap(Clean(line)) {
+		text += dim(part, v.look.Color) + "\n"
+	}
+	v.put(text)
+}
+
+// ask shows a question: its first line stands out.
+func (v *view) ask(question string) {
+	first, rest, _ := strings.Cut(Clean(strings.TrimRight(question, "\n")), "\n")
+	lines := v.screen(0).Wrap(first)
+	for i := range lines {
+		lines[i] = v.styled(lines[i], "1;33")
+	}
+	if rest != "" {
+		lines = append(lines, v.screen(0).Wrap(rest)...)
+	}
+	v.put(strings.Join(lines, "\n") + "\n")
+}
+
+// arrived shows what came by itself: a line with its source and time, and the message below.
+func (v *view) arrived(head, message string) {
+	v.put(v.styled(shorten(OneLine(head), v.screen(0).Width), "1;35") + "\n" + v.block(v.rendered(message), v.after))
+}
+
+// styled draws a line in a style of ECMA-48, "Select graphic rendition".
+func (v *view) styled(line, style string) string {
+	if !v.look.Color || line == "" {
+		return line
+	}
+	return "\x1b[" + style + "m" + line + "\x1b[0m"
+}
+
+// put shows a block now, or after the answer that grows.
+func (v *view) put(block string) {
+	if v.inside {
+		v.held = append(v.held, block)
+		return
+	}
+	v.draw(block)
+}
+
+// runs sets the line that says what runs.
+func (v *view) runs(status string) {
+	if v.status != status {
+		v.status = status
+		v.draw("")
+	}
+}
+
+// draw writes finished text, and the live part below it again.
+func (v *view) draw(finished string) {
+	if !v.look.Moves {
+		if finished != "" {
+			v.write(finished)
+		}
+		return
+	}
+	w, h := v.size()
+	next := v.lines(w, h)
+	// Lines that stay as they are are not drawn again.
+	same := 0
+	for finished == "" && same < len(next) && same < len(v.live) && next[same] == v.live[same] {
+		same++
+	}
+	if finished == "" && same == len(next) && same == len(v.live) {
+		return
+	}
+	up := 0
+	for _, line := range v.live[same:] {
+		up += max(1, (columns(line)+w-1)/max(w, 1)) // a narrower terminal has wrapped it
+	}
+	out := strings.Repeat(upOne, up)
+	if up > 0 {
+		out += clearBelow
+	}
+	out += finished
+	for _, line := range next[same:] {
+		out += line + "\n"
+	}
+	v.live = next
+	v.write(freeze + out + thaw)
+}
+
+// lines returns the live part for a screen.
+func (v *view) lines(width, height int) []string {
+	var list []string
+	if strings.TrimSpace(v.text) != "" {
+		list = strings.Split(v.rendered(v.text), "\n")
+		// The prompt and the line of the status need some of the screen.
+		if most := max(height-6, 1); len(list) > most {
+			list = list[len(list)-most:]
+		}
+	}
+	if v.status != "" {
+		list = append(list, dim(shorten(v.status, width-3), v.look.Color))
+	}
+	return list
+}
+
+// frames are the pictures of the spinner.
+func (l Look) frame(at time.Duration) string {
+	pictures := []rune(l.glyph("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", `-\|/`))
+	return string(pictures[int(at/spin)%len(pictures)])
+}
+
+// spin is how long a picture of the spinner is shown.
+const spin = 250 * time.Millisecond
+
+// columns is the width of a line without its sequences.
+func columns(line string) int { return markup.Width(colours.ReplaceAllString(line, "")) }
+
+// colours matches the sequences for styles and colours.
+var colours = regexp.MustCompile("\x1b\\[[0-9;:]*m")
