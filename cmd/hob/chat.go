@@ -28,7 +28,7 @@ const maxInput = 900 << 10
 func chatCommand(a *cli.App) *cobra.Command {
 	var session string
 	var attach []string
-	var noWait, resume bool
+	var noWait, resume, verbose bool
 	cmd := &cobra.Command{
 		Use: "chat [TEXT]", Short: "Say one thing and see the answer, or talk",
 		Long: "With a text, or with one on standard input, hob chat says it and shows the answer.\n" +
@@ -44,7 +44,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 			}
 			// Nothing to say and a person at the keyboard: they want to talk.
 			if text == "" && len(attach) == 0 && cli.IsTerminal(a.In) {
-				return talk(cmd.Context(), a, conversationOptions{session: session, resume: resume})
+				return talk(cmd.Context(), a, conversationOptions{session: session, resume: resume, verbose: verbose})
 			}
 			// Files are read before anything is sent, so a missing file sends nothing.
 			files, err := client.Attach(attach...)
@@ -65,6 +65,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&session, "session", "", "the conversation to speak in (default main)")
 	cmd.Flags().StringArrayVar(&attach, "attach", nil, "send a `FILE` along; may be given up to 10 times")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "show in a question the exact form of the call that it is about")
 	cmd.Flags().BoolVar(&resume, "resume", false, "choose one of your conversations and go on with it (on a terminal)")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "leave the message and do not wait for the answer")
 	cli.CompleteFlag(cmd, "session", cli.Complete(a, api.Sessions))
@@ -165,6 +166,7 @@ func verdict(a *cli.App, answer console.Answer) error {
 // conversationOptions say how a conversation on the terminal begins and ends.
 type conversationOptions struct {
 	session string // key or number; "" is main
+	verbose bool   // show the exact form of calls in questions
 	resume  bool   // show the conversations to choose from
 	ends    bool   // leaving it ends hob
 }
@@ -205,7 +207,7 @@ func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 	t := console.Talk{
 		API: c, In: a.In, Out: a.Out, Session: session, Cursor: cursor, Zone: cli.OwnersZone(ctx, c),
 		Look: look(a), History: filepath.Join(filepath.Dir(string(cursor)), "chat.history"),
-		Words: offers(ctx, c), Sessions: conversations(ctx, c), Choose: o.resume, Ends: o.ends, Size: size(a), Resized: resized, Log: slog.New(slog.DiscardHandler),
+		Words: offers(ctx, c), Sessions: conversations(ctx, c), Choose: o.resume, Ends: o.ends, Verbose: o.verbose, Size: size(a), Resized: resized, Log: slog.New(slog.DiscardHandler),
 	}
 	// The terminal leaves raw mode also when the conversation ends with an error.
 	return errors.Join(t.Run(ctx), term.Restore(fd, old))

@@ -20,7 +20,7 @@ import (
 // command with --no-chat.
 func upCommand(a *cli.App) *cobra.Command {
 	var listen string
-	var noChat, newDatabase bool
+	var noChat, newDatabase, verbose bool
 	cmd := &cobra.Command{
 		Use: "up", Short: "Run hob in the foreground", Args: cli.None,
 		Example: "  hob up\n  hob up --no-chat --listen 127.0.0.1:4700",
@@ -33,7 +33,7 @@ func upCommand(a *cli.App) *cobra.Command {
 			chat := !noChat && !a.JSON && cli.IsTerminal(a.In) && cli.IsTerminal(a.Out)
 			// A second hob up for the same home does not fail at a terminal: the person wants to talk to hob,
 			// and it runs.
-			err := runUp(cmd.Context(), a, listen, chat, newDatabase)
+			err := runUp(cmd.Context(), a, listen, chat, newDatabase, conversationOptions{ends: true, verbose: verbose})
 			if !errors.Is(err, daemon.ErrRunning) {
 				return err
 			}
@@ -42,18 +42,19 @@ func upCommand(a *cli.App) *cobra.Command {
 				return &cli.Problem{Code: cli.ExitFailed, Text: "hob is already running for this home", Hint: "talk to it with: hob chat"}
 			}
 			a.Note("hob is already running for this home; you are talking to it")
-			return talk(cmd.Context(), a, conversationOptions{})
+			return talk(cmd.Context(), a, conversationOptions{verbose: verbose})
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "the loopback address of the API (default 127.0.0.1:4620)")
 	cmd.Flags().BoolVar(&noChat, "no-chat", false, "do not take what is typed as chat")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "show in a question the exact form of the call that it is about")
 	cmd.Flags().BoolVar(&newDatabase, "new-database", false, "begin with an empty database in a home that has lost its own")
 	return cmd
 }
 
 // runUp runs the daemon and, beside it, the conversation. The conversation uses the API like any other client,
 // although the daemon is in the same process. Whichever ends first ends the other.
-func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase bool) error {
+func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase bool, o conversationOptions) error {
 	home, _, err := a.HomeDir()
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase boo
 	}
 	var talked error
 	err = console.Attend(ctx, log, run, func(ctx context.Context) error {
-		talked = talk(ctx, a, conversationOptions{ends: true})
+		talked = talk(ctx, a, o)
 		if !a.Quiet {
 			a.Say("hob stops here. Reminders and jobs wait until it runs again; to keep it running: hob service install")
 		}

@@ -58,6 +58,9 @@ func (c *conversation) lasts(a activity, stop string) string {
 		return ""
 	}
 	line := fmt.Sprintf("%s %s %d s", c.out.Look().frame(took), OneLine(a.what), int(took.Seconds()))
+	if n := c.queued(); n > 0 {
+		line += ", " + Plural(n, "message") + " of yours queued"
+	}
 	if took >= slow {
 		line += " - " + stop
 	}

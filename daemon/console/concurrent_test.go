@@ -20,7 +20,7 @@ func TestTwoAtOnce(t *testing.T) {
 			turn(f, 5, row, "hello")
 		})
 		var b bytes.Buffer
-		once := console.Once{API: f, Out: &console.Pipes{Out: &b, Err: &b, Live: live}, Cursor: cursor, Zone: time.UTC}
+		once := console.Once{API: f, Out: &console.Pipes{Out: &b, Err: &b, Live: live, Screen: console.Look{UTF8: true}}, Cursor: cursor, Zone: time.UTC}
 		a, err := once.Say(t.Context(), client.Message{Text: "hi"})
 		if err != nil || a.Text != "hello" || strings.Contains(b.String(), "another") {
 			t.Errorf("live %v: %v, %+v, shown %q", live, err, a, b.String())

@@ -164,7 +164,7 @@ func (f *fake) finish(id int64, state, text, why string) {
 func said(t *testing.T, f *fake, live bool, ask func(context.Context, string) (string, error)) (a console.Answer, out, notes string, err error) {
 	t.Helper()
 	var o, e bytes.Buffer
-	once := console.Once{API: f, Out: &console.Pipes{Out: &o, Err: &e, Live: live}, Cursor: console.Cursor(t.TempDir() + "/c"), Zone: time.UTC, Ask: ask}
+	once := console.Once{API: f, Out: &console.Pipes{Out: &o, Err: &e, Live: live, Screen: console.Look{UTF8: true}}, Cursor: console.Cursor(t.TempDir() + "/c"), Zone: time.UTC, Ask: ask}
 	a, err = once.Say(t.Context(), client.Message{Text: "hi"})
 	return a, o.String(), e.String(), err
 }
@@ -265,7 +265,7 @@ func TestAnswers(t *testing.T) {
 			f.emit(event.Event{Type: "question.asked", Turn: 3, Data: map[string]any{"code": "AB", "text": "May I?", "turn": 3}})
 			turn(f, 5, row, "hello")
 		}, "done", "hello", "hello\n", ""},
-		{"escape sequences", func(f *fake, row int64, _ client.Message) { turn(f, 5, row, "\x1b[2Jboo") }, "done", "\x1b[2Jboo", "\\x1b[2Jboo\n", ""},
+		{"escape sequences", func(f *fake, row int64, _ client.Message) { turn(f, 5, row, "\x1b[2Jboo") }, "done", "\x1b[2Jboo", "[2Jboo\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, out, notes, err := said(t, newFake(c.script), true, nil)
@@ -434,7 +434,7 @@ func TestMissedMessages(t *testing.T) {
 	cursor := console.Cursor(t.TempDir() + "/c")
 	say := func(live bool) string {
 		var b bytes.Buffer
-		once := console.Once{API: f, Out: &console.Pipes{Out: &b, Err: &b, Live: live}, Cursor: cursor, Zone: time.UTC}
+		once := console.Once{API: f, Out: &console.Pipes{Out: &b, Err: &b, Live: live, Screen: console.Look{UTF8: true}}, Cursor: cursor, Zone: time.UTC}
 		if _, err := once.Say(t.Context(), client.Message{Text: "hi"}); err != nil {
 			t.Fatal(err)
 		}

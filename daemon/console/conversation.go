@@ -66,6 +66,8 @@ type conversation struct {
 	active map[int64]activity
 	zone   *time.Location
 	now    func() time.Time
+	// verbose shows questions with their canonical form.
+	verbose bool
 }
 
 // saying is the message shown last. The answer to a command is both an event and a message in one commit, and is shown once.
@@ -224,7 +226,7 @@ func (c *conversation) resumed(turn int64) {
 // ahead shows how many messages the queue holds before the user's.
 func (c *conversation) ahead(e *event.Event) {
 	n := number(e, "ahead")
-	if c.rows[inboxOf(e)] == nil || n < 1 {
+	if c.rows[inboxOf(e)] == nil || n < 1 || c.out.Rewrites() { // the status says it
 		return
 	}
 	if n == 1 {
@@ -291,8 +293,27 @@ func (c *conversation) question(e *event.Event) {
 		c.passed++
 		return
 	}
-	c.out.Ask(q.Show())
-	c.out.Note(q.How())
+	c.show(q)
+}
+
+// show shows a question and how to answer it. On a terminal the prompt asks for the answer, so only the way to answer later is left to say.
+func (c *conversation) show(q Question) {
+	if !c.out.Rewrites() {
+		c.out.Ask(q.Show())
+		c.out.Note(q.How())
+		return
+	}
+	c.out.Break()
+	text := q.Plain()
+	if c.verbose {
+		text = q.Show()
+	}
+	c.out.Ask(text)
+	if q.Approval() {
+		c.out.Note(fmt.Sprintf("later: /approve %s or /deny %s", q.Code, q.Code))
+	} else {
+		c.out.Note("later: /answer " + q.Code + " TEXT")
+	}
 }
 
 // waiting parks a followed turn and shows why. A turn that waits for the user has a question, which was shown already.

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"hob/daemon/api/client"
 	"hob/daemon/event"
@@ -66,7 +65,8 @@ func (m *missed) close(gone func(Question) bool) {
 }
 
 // show prints the missed messages, then the open questions and how to answer them.
-func (m *missed) show(out screen, zone *time.Location) {
+func (m *missed) show(c *conversation) {
+	out, zone := c.out, c.zone
 	list := m.messages
 	if len(list) > 0 {
 		out.Note("while you were away:")
@@ -91,7 +91,6 @@ func (m *missed) show(out screen, zone *time.Location) {
 			out.Note("1 question is open: hob approvals")
 			continue
 		}
-		out.Ask(q.Show())
-		out.Note(q.How())
+		c.show(q)
 	}
 }

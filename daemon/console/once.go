@@ -92,7 +92,9 @@ func (o *Once) unseen(ctx context.Context, place, upTo int64) (bool, error) {
 		return true, err
 	}
 	if o.Out.Live {
-		away.show(o.Out, o.Zone)
+		c := newConversation(o.Out)
+		c.zone = o.Zone
+		away.show(c)
 		return false, nil
 	}
 	return len(away.messages) > 0, nil

@@ -63,6 +63,14 @@ func (q Question) Show() string {
 	return b
 }
 
+// Plain returns the question as text for a person at a terminal: without hashes and JSON.
+func (q Question) Plain() string {
+	if !q.Approval() {
+		return q.Show()
+	}
+	return "? " + readable(q.Text)
+}
+
 // Prompt returns the prompt for an answer typed at once.
 func (q Question) Prompt() string {
 	if !q.Approval() {

@@ -52,6 +52,7 @@ type Talk struct {
 	// Sessions lists the conversations for /sessions; nil: there are none. Choose shows them at the start.
 	Sessions func() ([]Choice, error)
 	Choose   bool
+	Verbose  bool             // questions show the canonical form of calls
 	Ends     bool             // leaving ends hob itself
 	Resized  <-chan os.Signal // the size has changed; nil: it never does
 	Now      func() time.Time // nil: the time of this machine
@@ -91,7 +92,7 @@ func (t *Talk) Run(ctx context.Context) error {
 		options: t, conversation: newConversation(d), editor: d,
 		raw: make(chan []byte), frames: make(chan client.Frame, 64), lost: make(chan error, 1),
 	}
-	k.conversation.zone = t.Zone
+	k.conversation.zone, k.conversation.verbose = t.Zone, t.Verbose
 	if t.Now != nil {
 		k.conversation.now = t.Now
 	}
@@ -133,7 +134,7 @@ func (k *talk) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	away.show(k.editor, k.options.Zone)
+	away.show(k.conversation)
 	k.conversation.seq = away.seq
 	return nil
 }
@@ -259,6 +260,9 @@ func (k *talk) prompt() string {
 		return "… "
 	}
 	if q, ok := k.conversation.current(); ok {
+		if len(k.conversation.asked) > 1 {
+			return q.Code + " " + q.Prompt()
+		}
 		return q.Prompt()
 	}
 	return "> "
@@ -307,8 +311,11 @@ func (k *talk) interrupted(ctx context.Context) error {
 		waiting = Plural(n, "message") + " of yours still queued (see: hob inbox list); "
 	}
 	if turns := k.conversation.running(); len(turns) > 0 {
-		k.conversation.out.Note(waiting + "stopping …")
+		if waiting != "" || !k.options.Look.Moves {
+			k.conversation.out.Note(waiting + "stopping …")
+		}
 		for _, turn := range turns {
+			k.conversation.does(turn, "stopping")
 			if err := k.showError(halt(ctx, k.options.API, turn)); err != nil {
 				return err
 			}

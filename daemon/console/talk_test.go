@@ -65,7 +65,7 @@ func talking(t *testing.T, f *fake, cursor console.Cursor) (w *terminal, ended c
 	w.more = sync.NewCond(&w.mu)
 	talk := console.Talk{
 		API: f, In: in, Out: w, Cursor: cursor, Zone: time.UTC, Log: slog.New(slog.DiscardHandler),
-		Size: func() (int, int) { return 80, 24 },
+		Size: func() (int, int) { return 80, 24 }, Look: console.Look{UTF8: true, Moves: true},
 	}
 	ended = make(chan error, 1)
 	go func() { ended <- talk.Run(t.Context()) }()
@@ -162,7 +162,7 @@ func TestTalkKeepsWhatIsQueued(t *testing.T) {
 	w.press(t, "go\r")
 	w.until(t, "thinking")
 	w.press(t, "more\r")
-	w.until(t, "1 message is ahead of yours")
+	w.until(t, "1 message of yours queued")
 	w.press(t, "\x03")
 	w.until(t, "1 message of yours still queued")
 	w.until(t, "stopped by you")
@@ -248,7 +248,7 @@ func TestTalkTypesAhead(t *testing.T) {
 	w, ended := talking(t, f, "")
 	w.until(t, "> ")
 	w.press(t, "go\r")
-	w.until(t, "first ")
+	w.until(t, "first")
 	w.press(t, "more")
 	w.until(t, "> more")
 	f.piece(5, 1, 6, "second")

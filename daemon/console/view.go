@@ -104,13 +104,19 @@ func (v *view) remark(line string) {
 
 // ask shows a question: its first line stands out.
 func (v *view) ask(question string) {
+	changes := map[string]string{"  +": "32", "  -": "31", "  $": "1", "  @": "36"}
 	first, rest, _ := strings.Cut(Clean(strings.TrimRight(question, "\n")), "\n")
 	lines := v.screen(0).Wrap(first)
 	for i := range lines {
 		lines[i] = v.styled(lines[i], "1;33")
 	}
-	if rest != "" {
-		lines = append(lines, v.screen(0).Wrap(rest)...)
+	for line := range strings.SplitSeq(rest, "\n") {
+		if rest == "" {
+			break
+		}
+		for _, part := range v.screen(0).Wrap(line) {
+			lines = append(lines, v.styled(part, changes[line[:min(3, len(line))]]))
+		}
 	}
 	v.put(strings.Join(lines, "\n") + "\n")
 }
