@@ -1,7 +1,6 @@
 package markup
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,13 +22,29 @@ func Terminal(s Screen) Form {
 	return Form{Name: "terminal", parse: s.read, render: s.render, size: textBytes}
 }
 
-// colours matches the sequences that programs write for colours.
-var colours = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+// WithoutColours removes the sequences that programs write for styles and colours ("Select graphic rendition").
+func WithoutColours(text string) string {
+	var b strings.Builder
+	for {
+		head, rest, found := strings.Cut(text, "\x1b[")
+		b.WriteString(head)
+		if !found {
+			return b.String()
+		}
+		text = strings.TrimLeft(rest, "0123456789;:")
+		if !strings.HasPrefix(text, "m") {
+			b.WriteString("\x1b[")
+			text = rest
+			continue
+		}
+		text = text[1:]
+	}
+}
 
 // read parses a text for the screen. Sequences for colours are removed whole; of other sequences the part that acts is
 // removed, and the rest is shown.
 func (s Screen) read(markdown string) doc {
-	return readFor(colours.ReplaceAllString(markdown, ""), s.Width)
+	return readFor(WithoutColours(markdown), s.Width)
 }
 
 // Sequences for styles.

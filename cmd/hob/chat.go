@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -114,9 +113,9 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	// pieces may be taken back.
 	live := cli.IsTerminal(a.Out) && !a.JSON
 	// The answer goes to standard output; remarks and questions go to standard error.
-	screen := look(a)
+	screen := a.Look()
 	screen.Moves = screen.Moves && live && cli.IsTerminal(a.Err)
-	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Screen: screen, Size: size(a), Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
+	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Screen: screen, Size: a.Size(), Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
 	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: cli.OwnersZone(ctx, c)}
 	if cli.IsTerminal(a.In) && cli.IsTerminal(a.Err) && !a.JSON {
 		if err := a.RestoreTerminal(); err != nil {
@@ -202,36 +201,28 @@ func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 	if err != nil {
 		return fmt.Errorf("take the terminal: %w", err)
 	}
-	resized, still := resizes()
+	resized, still := cli.Resizes()
 	defer still()
 	t := console.Talk{
 		API: c, In: a.In, Out: a.Out, Session: session, Cursor: cursor, Zone: cli.OwnersZone(ctx, c),
-		Look: look(a), History: filepath.Join(filepath.Dir(string(cursor)), "chat.history"),
-		Words: offers(ctx, c), Sessions: conversations(ctx, c), Choose: o.resume, Ends: o.ends, Verbose: o.verbose, Size: size(a), Resized: resized, Log: slog.New(slog.DiscardHandler),
+		Look: a.Look(), History: filepath.Join(filepath.Dir(string(cursor)), "chat.history"),
+		Words: a.Offers(ctx), Sessions: conversations(ctx, c), Choose: o.resume, Ends: o.ends, Verbose: o.verbose, Size: a.Size(), Resized: resized, Log: slog.New(slog.DiscardHandler),
 	}
 	// The terminal leaves raw mode also when the conversation ends with an error.
 	return errors.Join(t.Run(ctx), term.Restore(fd, old))
 }
 
-// size returns the function that tells the terminal's size.
-func size(a *cli.App) func() (width, height int) {
-	return func() (int, int) {
-		w, h, err := term.GetSize(int(a.Out.Fd()))
-		if err != nil || w == 0 {
-			return 80, 24
+// conversations returns the function that lists the conversations of the owner, the newest first.
+func conversations(ctx context.Context, c *client.Client) func() ([]console.Choice, error) {
+	return func() ([]console.Choice, error) {
+		rows, err := client.List(ctx, c, api.Sessions, client.Filter{State: "live", Limit: 20})
+		if err != nil {
+			return nil, fmt.Errorf("list the conversations: %w", err)
 		}
-		return w, h
-	}
-}
-
-// look returns what the terminal can show. The locale says whether it shows more than ASCII: the first of these variables that is set
-// counts (POSIX, "Environment Variables", 8.2). Windows has none of them.
-func look(a *cli.App) console.Look {
-	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
-	locale = strings.ToLower(strings.ReplaceAll(locale, "-", ""))
-	return console.Look{
-		Color: a.Color(a.Out),
-		UTF8:  strings.Contains(locale, "utf8") || locale == "" && os.Getenv("TERM") != "linux",
-		Moves: os.Getenv("TERM") != "dumb",
+		list := make([]console.Choice, len(rows))
+		for i, r := range rows {
+			list[i] = console.Choice{Key: r.Key, Title: r.Title, Turns: r.Turns}
+		}
+		return list, nil
 	}
 }

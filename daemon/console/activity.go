@@ -24,42 +24,49 @@ type activity struct {
 	since time.Time
 }
 
-// does records what a turn does from now on.
-func (c *conversation) does(turn int64, what string) {
-	if turn != 0 && c.active[turn].what != what {
-		c.active[turn] = activity{what: what, since: c.now()}
-	}
+// progress is what each turn does, also those of others: a message may wait for one of them.
+type progress struct {
+	active map[int64]activity
+	now    func() time.Time
 }
 
-// status describes what the typed messages wait for: "thinking 4 s". "" means that they wait for nothing, or not for long.
-func (c *conversation) status() string {
-	turns := c.running()
+// does records what a turn does since an instant; the zero instant is now.
+func (p *progress) does(turn int64, what string, since time.Time) {
+	if turn == 0 || p.active[turn].what == what {
+		return
+	}
+	if since.IsZero() {
+		since = p.now()
+	}
+	p.active[turn] = activity{what: what, since: since}
+}
+
+// status describes what the typed messages wait for: "thinking 4 s". turns are those that work on them, and queued counts the messages
+// that no turn serves yet. "" means that they wait for nothing, or not for long.
+func (p *progress) status(turns []int64, queued int64, look Look) string {
 	slices.Sort(turns)
 	for _, turn := range slices.Backward(turns) {
-		if a, ok := c.active[turn]; ok {
-			return c.lasts(a, "Ctrl-C stops it")
+		if a, ok := p.active[turn]; ok {
+			return p.line(a, "Ctrl-C stops it", queued, look)
 		}
 	}
-	if c.queued() == 0 {
-		return ""
-	}
 	// Another turn is served first: the oldest one.
-	for _, turn := range slices.Sorted(maps.Keys(c.active)) {
-		a := c.active[turn]
-		return c.lasts(activity{"waiting for: " + a.what, a.since}, fmt.Sprintf("hob turns stop %d stops it", turn))
+	if others := slices.Sorted(maps.Keys(p.active)); queued > 0 && len(others) > 0 {
+		a := p.active[others[0]]
+		return p.line(activity{"waiting for: " + a.what, a.since}, fmt.Sprintf("hob turns stop %d stops it", others[0]), queued, look)
 	}
 	return ""
 }
 
-// lasts describes an activity that goes on.
-func (c *conversation) lasts(a activity, stop string) string {
-	took := c.now().Sub(a.since)
+// line describes an activity that goes on.
+func (p *progress) line(a activity, stop string, queued int64, look Look) string {
+	took := p.now().Sub(a.since)
 	if took < quick {
 		return ""
 	}
-	line := fmt.Sprintf("%s %s %d s", c.out.Look().frame(took), OneLine(a.what), int(took.Seconds()))
-	if n := c.queued(); n > 0 {
-		line += ", " + Plural(n, "message") + " of yours queued"
+	line := fmt.Sprintf("%s %s %d s", look.frame(took), OneLine(a.what), int(took.Seconds()))
+	if queued > 0 {
+		line += ", " + Plural(queued, "message") + " of yours queued"
 	}
 	if took >= slow {
 		line += " - " + stop
@@ -68,7 +75,10 @@ func (c *conversation) lasts(a activity, stop string) string {
 }
 
 // source describes where a message came from that nobody here has asked for: "⏰ 11:40 stretch". "" means that it is an answer.
-func source(e *event.Event, look Look, zone *time.Location) string {
+func source(e *event.Event, v *view, zone *time.Location) string {
+	if v == nil {
+		return ""
+	}
 	signs := map[string][2]string{
 		"job": {"⏰", "[job]"}, "heartbeat": {"⏰", "[heartbeat]"}, "watch": {"👁", "[watch]"}, "hook": {"🔔", "[webhook]"},
 		"asked": {"»", "[asked]"}, "notice": {"●", "[hob]"},
@@ -81,5 +91,5 @@ func source(e *event.Event, look Look, zone *time.Location) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%s %s %s", look.glyph(sign[0], sign[1]), e.At.In(zone).Format("15:04"), name)
+	return fmt.Sprintf("%s %s %s", v.look.glyph(sign[0], sign[1]), e.At.In(zone).Format("15:04"), name)
 }

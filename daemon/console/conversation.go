@@ -33,16 +33,15 @@ type API interface {
 
 // screen is where a conversation is shown.
 type screen interface {
-	Stream(piece string)          // a piece of the answer, while the model writes it
-	Break()                       // ends the answer that Stream began, if any
-	Say(message string)           // a whole message
-	Arrived(head, message string) // a message that came by itself, with its source and time
-	Ask(question string)          // a question, shown even when remarks are suppressed
-	Note(line string)             // a remark about the conversation
-	Runs(status string)           // what runs now, in place of what ran before; "" is nothing
-	Rewrites() bool               // a terminal where Runs is seen
-	Look() Look                   // its signs
+	Stream(piece string) // a piece of the answer, while the model writes it
+	Break()              // ends the answer that Stream began, if any
+	Say(message string)  // a whole message
+	Ask(question string) // a question, shown even when remarks are suppressed
+	Note(line string)    // a remark about the conversation
 }
+
+// terminal is a screen that a person looks at: lines can be rewritten there. terminal returns nil if they cannot.
+type terminal interface{ terminal() *view }
 
 // conversation follows the turns that serve the messages typed here. One goroutine uses it.
 type conversation struct {
@@ -62,12 +61,9 @@ type conversation struct {
 	// accepted is the newest event.accepted. When a message in plain words answers a question, the same commit accepts the message and
 	// closes the question, so the two events follow each other.
 	accepted *event.Event
-	// active is what each turn does, also those of others: a message may wait for one of them.
-	active map[int64]activity
-	zone   *time.Location
-	now    func() time.Time
-	// verbose shows questions with their canonical form.
-	verbose bool
+	view     *view    // of out, if it is a terminal; otherwise nil
+	progress progress // what the turns do
+	zone     *time.Location
 }
 
 // saying is the message shown last. The answer to a command is both an event and a message in one commit, and is shown once.
@@ -90,10 +86,12 @@ type answer struct {
 
 // newConversation makes a conversation that has seen nothing yet.
 func newConversation(out screen) *conversation {
-	return &conversation{
-		out: out, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{},
-		active: map[int64]activity{}, zone: time.Local, now: time.Now,
+	c := &conversation{out: out, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{}, zone: time.Local}
+	c.progress = progress{active: map[int64]activity{}, now: time.Now}
+	if t, ok := out.(terminal); ok {
+		c.view = t.terminal()
 	}
+	return c
 }
 
 // expect records that an inbox row was typed here.
@@ -142,8 +140,8 @@ func (c *conversation) parked(turn int64) bool {
 func (c *conversation) see(f client.Frame) {
 	if f.Piece != nil {
 		if t := c.turns[f.Piece.Turn]; t != nil {
+			c.progress.does(f.Piece.Turn, "writing", time.Time{})
 			t.piece(c.out, *f.Piece)
-			c.does(f.Piece.Turn, "writing")
 		}
 		return
 	}
@@ -201,7 +199,7 @@ func (c *conversation) started(e *event.Event) {
 		c.serves(turnOf(e), row)
 	}
 	c.resumed(turnOf(e))
-	c.does(turnOf(e), thinking)
+	c.progress.does(turnOf(e), thinking, e.At)
 }
 
 // serves records that a turn serves an inbox row.
@@ -226,7 +224,7 @@ func (c *conversation) resumed(turn int64) {
 // ahead shows how many messages the queue holds before the user's.
 func (c *conversation) ahead(e *event.Event) {
 	n := number(e, "ahead")
-	if c.rows[inboxOf(e)] == nil || n < 1 || c.out.Rewrites() { // the status says it
+	if c.rows[inboxOf(e)] == nil || n < 1 || c.view != nil { // the status says it
 		return
 	}
 	if n == 1 {
@@ -243,9 +241,9 @@ func (c *conversation) tool(e *event.Event) {
 		line = stringOf(e, "tool")
 	}
 	if e.Type == "tool.started" {
-		c.does(turnOf(e), line)
+		c.progress.does(turnOf(e), line, e.At)
 	} else {
-		c.does(turnOf(e), thinking)
+		c.progress.does(turnOf(e), thinking, e.At)
 	}
 	if t == nil {
 		return
@@ -254,10 +252,10 @@ func (c *conversation) tool(e *event.Event) {
 	code := failure(e.Data["error"])
 	switch {
 	// Where the status shows what runs, the call leaves its line when it has ended.
-	case c.out.Rewrites() && e.Type == "tool.started":
+	case c.view != nil && e.Type == "tool.started":
 		c.out.Break()
 		return
-	case c.out.Rewrites():
+	case c.view != nil:
 		c.out.Break()
 		c.out.Note(strings.TrimSuffix(line+": "+reason(code), ": "))
 	case e.Type == "tool.started":
@@ -265,7 +263,7 @@ func (c *conversation) tool(e *event.Event) {
 	case code != "":
 		c.out.Note(stringOf(e, "tool") + ": " + code)
 	}
-	if from := stringOf(e, "tainted"); from != "" && c.out.Rewrites() {
+	if from := stringOf(e, "tainted"); from != "" && c.view != nil {
 		c.out.Note("this conversation has now read text of others (" + from + "): actions need your permission until /clean or /new")
 	}
 }
@@ -276,8 +274,8 @@ func reason(code string) string { return strings.ReplaceAll(strings.ToLower(code
 // notice shows a remark of the daemon. One about a turn that is followed, such as the next attempt after a failure, replaces the one
 // before it where the screen can do that.
 func (c *conversation) notice(e *event.Event) {
-	if c.turns[turnOf(e)] != nil && c.out.Rewrites() {
-		c.does(turnOf(e), stringOf(e, "text"))
+	if c.turns[turnOf(e)] != nil && c.view != nil {
+		c.progress.does(turnOf(e), stringOf(e, "text"), e.At)
 		return
 	}
 	c.out.Note(stringOf(e, "text"))
@@ -293,27 +291,7 @@ func (c *conversation) question(e *event.Event) {
 		c.passed++
 		return
 	}
-	c.show(q)
-}
-
-// show shows a question and how to answer it. On a terminal the prompt asks for the answer, so only the way to answer later is left to say.
-func (c *conversation) show(q Question) {
-	if !c.out.Rewrites() {
-		c.out.Ask(q.Show())
-		c.out.Note(q.How())
-		return
-	}
-	c.out.Break()
-	text := q.Plain()
-	if c.verbose {
-		text = q.Show()
-	}
-	c.out.Ask(text)
-	if q.Approval() {
-		c.out.Note(fmt.Sprintf("later: /approve %s or /deny %s", q.Code, q.Code))
-	} else {
-		c.out.Note("later: /answer " + q.Code + " TEXT")
-	}
+	q.show(c.out, c.view)
 }
 
 // waiting parks a followed turn and shows why. A turn that waits for the user has a question, which was shown already.
@@ -323,7 +301,7 @@ func (c *conversation) waiting(e *event.Event) {
 		return
 	}
 	t.waiting = true
-	delete(c.active, turnOf(e))
+	delete(c.progress.active, turnOf(e))
 	if _, open := c.openQuestion(turnOf(e)); !open {
 		c.out.Note(stringOf(e, "why"))
 	}
@@ -362,7 +340,7 @@ func (c *conversation) openQuestion(turn int64) (Question, bool) {
 // finished shows the rest of a followed turn's text and settles every message that it served. Its open questions end with it.
 func (c *conversation) finished(e *event.Event) {
 	turn := turnOf(e)
-	delete(c.active, turn)
+	delete(c.progress.active, turn)
 	t := c.turns[turn]
 	if t == nil {
 		return
@@ -370,7 +348,7 @@ func (c *conversation) finished(e *event.Event) {
 	a := answer{turn: turn, state: stringOf(e, "state"), text: stringOf(e, "text"), why: stringOf(e, "why")}
 	t.end(c.out, a.text)
 	// On a terminal the reason is not said twice.
-	if told := a.why != "" && strings.Contains(a.text, a.why); a.state != "done" && !(told && c.out.Rewrites()) {
+	if told := a.why != "" && strings.Contains(a.text, a.why); a.state != "done" && !(told && c.view != nil) {
 		c.out.Note(ending(a.state, a.why))
 	}
 	for row, r := range c.rows {
@@ -423,9 +401,10 @@ func (c *conversation) say(head, body string) bool {
 		return false
 	}
 	c.said = saying{seq: c.seq, text: body}
-	if head != "" {
-		c.out.Arrived(head, body)
+	if head != "" && c.view != nil {
+		c.view.arrived(head, body)
 	} else {
+		c.out.Break()
 		c.out.Say(body)
 	}
 	return true
@@ -452,7 +431,7 @@ func (c *conversation) message(e *event.Event) {
 		c.passed++
 		return
 	}
-	head := source(e, c.out.Look(), c.zone)
+	head := source(e, c.view, c.zone)
 	if c.turns[turnOf(e)] != nil {
 		head = "" // it was asked for here
 	}

@@ -11,7 +11,7 @@ import (
 // golang.org/x/term removes the input line before every write and draws it again below. So whatever the view draws, the line that is
 // being typed stays whole and is always the last one.
 type lineEditor struct {
-	*view
+	view    *view
 	term    *term.Terminal
 	keys    *keys
 	start   chan struct{} // requests one line
@@ -64,7 +64,7 @@ func (d *lineEditor) close() {
 
 // leave removes the prompt and ends its line, so that later output begins on a new one.
 func (d *lineEditor) leave() {
-	d.Runs("")
+	d.view.runs("")
 	d.Break()
 	d.term.SetPrompt("")
 	d.output("\n")
@@ -89,44 +89,40 @@ func (d *lineEditor) reprompt(prompt string) {
 
 // resized draws the input line and the live part for the terminal's present size.
 func (d *lineEditor) resized() {
-	w, h := d.size()
+	w, h := d.view.size()
 	d.keep(d.term.SetSize(w, h))
-	d.draw("")
+	d.view.draw("")
 }
 
 // ended records that the line was entered.
 func (d *lineEditor) ended() { d.editing = false }
 
 // Stream implements screen.
-func (d *lineEditor) Stream(piece string) { d.stream(piece) }
+func (d *lineEditor) Stream(piece string) { d.view.stream(piece) }
 
 // Break implements screen.
-func (d *lineEditor) Break() { d.end() }
+func (d *lineEditor) Break() { d.view.end() }
 
 // Say implements screen.
-func (d *lineEditor) Say(message string) { d.say(message) }
-
-// Arrived implements screen.
-func (d *lineEditor) Arrived(head, message string) { d.arrived(head, message) }
+func (d *lineEditor) Say(message string) { d.view.say(message) }
 
 // Ask implements screen.
-func (d *lineEditor) Ask(question string) { d.ask(question) }
+func (d *lineEditor) Ask(question string) { d.view.ask(question) }
 
 // Note implements screen.
 func (d *lineEditor) Note(line string) {
 	if line != "" {
-		d.remark(line)
+		d.view.remark(line)
 	}
 }
 
-// Rewrites implements screen.
-func (d *lineEditor) Rewrites() bool { return d.look.Moves }
-
-// Look implements screen.
-func (d *lineEditor) Look() Look { return d.look }
-
-// Runs implements screen.
-func (d *lineEditor) Runs(status string) { d.runs(status) }
+// terminal implements terminal.
+func (d *lineEditor) terminal() *view {
+	if !d.view.look.Moves {
+		return nil
+	}
+	return d.view
+}
 
 // output draws through the terminal, which puts its input line below again.
 func (d *lineEditor) output(s string) {

@@ -76,21 +76,21 @@ func (m *missed) show(c *conversation) {
 		list = list[n:]
 	}
 	for _, e := range list {
-		head := source(e, out.Look(), zone)
+		head := source(e, c.view, zone)
 		// Away for long, or a message without a source: the whole time is worth a line.
-		if head == "" || !out.Rewrites() {
+		if head == "" {
 			out.Note(InZone(e.At, zone, false))
 			out.Say(stringOf(e, "text"))
 			continue
 		}
-		out.Arrived(head, stringOf(e, "text"))
+		c.view.arrived(head, stringOf(e, "text"))
 	}
 	for _, q := range m.open {
-		// Whoever asked by hob tool has gone, so only a line is left of it.
-		if q.Subject == aboutCall && out.Rewrites() {
+		// The command that asked has ended, so the question is one line.
+		if q.Subject == aboutCall && c.view != nil {
 			out.Note("1 question is open: hob approvals")
 			continue
 		}
-		c.show(q)
+		q.show(out, c.view)
 	}
 }

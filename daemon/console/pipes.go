@@ -60,35 +60,23 @@ func (p *Pipes) Ask(question string) {
 	p.Note(question)
 }
 
-// Arrived implements screen. It is shown on a terminal only.
-func (p *Pipes) Arrived(head, message string) {
-	if p.Live {
-		p.view().arrived(head, message)
-	}
-}
-
 // Note implements screen.
 func (p *Pipes) Note(line string) {
 	switch {
 	case p.Quiet || line == "":
-	case p.Rewrites():
+	case p.terminal() != nil:
 		p.view().remark(line)
 	default:
 		p.print(p.Err, dim(Clean(line), p.Dim)+"\n")
 	}
 }
 
-// Rewrites implements screen.
-func (p *Pipes) Rewrites() bool { return p.Live && p.Screen.Moves }
-
-// Look implements screen.
-func (p *Pipes) Look() Look { return p.Screen }
-
-// Runs implements screen. Only a terminal has a line for the status.
-func (p *Pipes) Runs(status string) {
-	if p.Live && !p.Quiet {
-		p.view().runs(status)
+// terminal implements terminal.
+func (p *Pipes) terminal() *view {
+	if !p.Live || !p.Screen.Moves {
+		return nil
 	}
+	return p.view()
 }
 
 // print writes a text and keeps the first error. The conversation goes on; Say returns the error.

@@ -71,6 +71,27 @@ func (q Question) Plain() string {
 	return "? " + readable(q.Text)
 }
 
+// show shows the question and how to answer it. On a terminal the prompt asks for the answer, so only the way to answer later is left to
+// say.
+func (q Question) show(out screen, v *view) {
+	if v == nil {
+		out.Ask(q.Show())
+		out.Note(q.How())
+		return
+	}
+	out.Break()
+	if v.verbose {
+		out.Ask(q.Show())
+	} else {
+		out.Ask(q.Plain())
+	}
+	if q.Approval() {
+		out.Note(fmt.Sprintf("later: /approve %s or /deny %s", q.Code, q.Code))
+	} else {
+		out.Note("later: /answer " + q.Code + " TEXT")
+	}
+}
+
 // Prompt returns the prompt for an answer typed at once.
 func (q Question) Prompt() string {
 	if !q.Approval() {

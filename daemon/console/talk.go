@@ -92,9 +92,9 @@ func (t *Talk) Run(ctx context.Context) error {
 		options: t, conversation: newConversation(d), editor: d,
 		raw: make(chan []byte), frames: make(chan client.Frame, 64), lost: make(chan error, 1),
 	}
-	k.conversation.zone, k.conversation.verbose = t.Zone, t.Verbose
+	k.conversation.zone, d.view.verbose = t.Zone, t.Verbose
 	if t.Now != nil {
-		k.conversation.now = t.Now
+		k.conversation.progress.now = t.Now
 	}
 	if err := k.catchUp(ctx); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (k *talk) loop(ctx context.Context) error {
 			spinner.Stop()
 		}
 		spins = busy
-		k.editor.Runs(k.conversation.status())
+		k.editor.view.runs(k.conversation.progress.status(k.conversation.running(), k.conversation.queued(), k.options.Look))
 		var err error
 		select {
 		case <-spinner.C:
@@ -315,7 +315,7 @@ func (k *talk) interrupted(ctx context.Context) error {
 			k.conversation.out.Note(waiting + "stopping …")
 		}
 		for _, turn := range turns {
-			k.conversation.does(turn, "stopping")
+			k.conversation.progress.does(turn, "stopping", time.Time{})
 			if err := k.showError(halt(ctx, k.options.API, turn)); err != nil {
 				return err
 			}

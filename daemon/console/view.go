@@ -1,7 +1,6 @@
 package console
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
@@ -29,15 +28,16 @@ func (l Look) glyph(sign, ascii string) string {
 // A block of the answer becomes final when no later text can change it (markup.Settled). What has scrolled out of the screen can not be
 // rewritten, so the live part shows only the last lines of a long block; the whole is written when it is finished.
 type view struct {
-	write  func(string) // draws at the beginning of the line below the finished text
-	size   func() (width, height int)
-	look   Look
-	text   string   // the answer's text that is not settled
-	inside bool     // an answer has begun and not ended
-	status string   // what runs; "" is nothing
-	held   []string // blocks that arrived while an answer grew
-	live   []string // the lines of the live part on the screen
-	after  string   // below each message: an empty line where more follows
+	write   func(string) // draws at the beginning of the line below the finished text
+	size    func() (width, height int)
+	look    Look
+	text    string   // the answer's text that is not settled
+	inside  bool     // an answer has begun and not ended
+	status  string   // what runs; "" is nothing
+	held    []string // blocks that arrived while an answer grew
+	live    []string // the lines of the live part on the screen
+	verbose bool     // questions show the canonical form of calls
+	after   string   // below each message: an empty line where more follows
 }
 
 // Sequences of ECMA-48 and of the synchronised output that terminals share: those that do not know the latter ignore it.
@@ -211,7 +211,4 @@ func (l Look) frame(at time.Duration) string {
 const spin = 250 * time.Millisecond
 
 // columns is the width of a line without its sequences.
-func columns(line string) int { return markup.Width(colours.ReplaceAllString(line, "")) }
-
-// colours matches the sequences for styles and colours.
-var colours = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+func columns(line string) int { return markup.Width(markup.WithoutColours(line)) }

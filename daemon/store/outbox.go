@@ -95,21 +95,25 @@ func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 		if !strings.HasPrefix(string(to), event.Endpoint+":") { // a program reads its answer from the turn, and a terminal would show it as a word to the owner
 			data["text"] = body
 		}
-		var err error
-		if data["cause"], data["turn"], err = causeOf(tx, id); err != nil {
-			return err
-		}
-		if data["from"], data["name"], err = sourceOf(tx, id); err != nil {
+		if err := addCause(tx, id, data); err != nil {
 			return err
 		}
 	}
 	return addEvent(tx, event.Event{Type: "message.sent", Data: data})
 }
 
-// causeOf returns the kind of a message's cause, and the turn if it is one.
-func causeOf(tx *Tx, id int64) (kind string, turn int64, err error) {
-	err = tx.One("SELECT cause_kind, iif(cause_kind = 'step', cause_id, 0) FROM outbox WHERE id = ?", []any{id}, &kind, &turn)
-	return kind, turn, err
+// addCause adds to an event the kind of a message's cause, the turn if it is one, and what it comes from: the kind and the name of the
+// trigger, or "asked" and the beginning of the owner's message.
+func addCause(tx *Tx, id int64, data map[string]any) error {
+	var cause, kind, name string
+	var turn int64
+	err := tx.One(`SELECT o.cause_kind, iif(o.cause_kind = 'step', o.cause_id, 0), coalesce(g.kind, iif(i.seq IS NULL, '', 'asked')), coalesce(g.name, substr(coalesce(
+		(SELECT json_extract(p.value, '$.text') FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text' LIMIT 1), ''), 1, 120))
+		FROM outbox o LEFT JOIN turns t ON o.cause_kind = 'step' AND t.id = o.cause_id LEFT JOIN fires f ON f.id = iif(o.cause_kind = 'fire', o.cause_id, t.fire)
+		LEFT JOIN triggers g ON g.id = f.trigger LEFT JOIN inbox i ON i.seq = (SELECT min(seq) FROM inbox WHERE turn = t.id AND kind = 'message' AND trust = 'owner')
+		WHERE o.id = ?`, []any{id}, &cause, &turn, &kind, &name)
+	data["cause"], data["turn"], data["from"], data["name"] = cause, turn, kind, name
+	return err
 }
 
 // LiveAnswers lists the answers that are being written.
@@ -202,17 +206,3 @@ func resolveUnknown(tx *Tx, id int64, resend bool) error {
 
 // The delivery pump uses the outbox through this interface.
 var _ channels.Store = Outbox{}
-
-// sourceOf returns what a message comes from: the kind and the name of the trigger, or "asked" and the beginning of the owner's message.
-// Both are "" for a message that neither caused.
-func sourceOf(tx *Tx, id int64) (kind, name string, err error) {
-	err = tx.One(`SELECT coalesce(g.kind, iif(i.seq IS NULL, '', 'asked')), coalesce(g.name, substr(coalesce(
-			(SELECT json_extract(p.value, '$.text') FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text' LIMIT 1), ''), 1, 120))
-		FROM outbox o
-		LEFT JOIN turns t ON o.cause_kind = 'step' AND t.id = o.cause_id
-		LEFT JOIN fires f ON f.id = iif(o.cause_kind = 'fire', o.cause_id, t.fire)
-		LEFT JOIN triggers g ON g.id = f.trigger
-		LEFT JOIN inbox i ON i.seq = (SELECT min(seq) FROM inbox WHERE turn = t.id AND kind = 'message' AND trust = 'owner')
-		WHERE o.id = ?`, []any{id}, &kind, &name)
-	return kind, name, err
-}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package cli
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// resizes tells when the terminal's size changes, until still is called.
-func resizes() (c <-chan os.Signal, still func()) {
+// Resizes tells when the terminal's size changes, until still is called.
+func Resizes() (c <-chan os.Signal, still func()) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
 	return changed, func() { signal.Stop(changed) }

@@ -1,0 +1,271 @@
+package console_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/daemon/event"
+)
+
+// noon is when the stories on the screens begin.
+var noon = time.Date(2026, 11, 23, 11, 40, 0, 0, time.UTC)
+
+// screen is a terminal that draws what it gets, and a conversation on it.
+type screen struct {
+	mu      sync.Mutex
+	more    *sync.Cond
+	drawn   *vt.Emulator
+	size    [2]int
+	keys    *io.PipeWriter
+	resized chan os.Signal
+	clock   time.Time
+	ended   chan error
+	colors  bool
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.more.Broadcast()
+	return s.drawn.Write(b)
+}
+
+// drawing starts a conversation on a terminal of some size.
+func drawing(t *testing.T, f *fake, width, height int, look console.Look) *screen {
+	t.Helper()
+	in, keys := io.Pipe()
+	s := &screen{
+		drawn: vt.NewEmulator(width, height), size: [2]int{width, height}, keys: keys, resized: make(chan os.Signal, 1),
+		clock: noon, ended: make(chan error, 1), colors: look.Color,
+	}
+	s.more = sync.NewCond(&s.mu)
+	talk := console.Talk{
+		API: f, In: in, Out: s, Zone: time.UTC, Log: slog.New(slog.DiscardHandler), Look: look, Resized: s.resized,
+		Size: func() (int, int) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.size[0], s.size[1]
+		},
+		Now: func() time.Time {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.clock
+		},
+	}
+	go func() { s.ended <- talk.Run(t.Context()) }()
+	t.Cleanup(func() { _ = keys.Close() })
+	s.until(t, "> ")
+	return s
+}
+
+// shown is the screen as text, with the cursor as ▁ where it is.
+func (s *screen) shown() string {
+	text := s.drawn.String()
+	if s.colors {
+		text = strings.ReplaceAll(s.drawn.Render(), "\x1b", "␛")
+	}
+	lines := strings.Split(strings.ReplaceAll(text, "\r", ""), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	at := s.drawn.CursorPosition()
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + fmt.Sprintf("\n(cursor at %d,%d)\n", at.X, at.Y)
+}
+
+// until waits until the screen shows a text.
+func (s *screen) until(t *testing.T, text string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	late := false
+	stop := time.AfterFunc(8*time.Second, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		late = true
+		s.more.Broadcast()
+	})
+	defer stop.Stop()
+	for !strings.Contains(s.drawn.String(), strings.TrimRight(text, " ")) {
+		if late {
+			t.Fatalf("%q was not shown:\n%s", text, s.shown())
+		}
+		s.more.Wait()
+	}
+}
+
+func (s *screen) press(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := s.keys.Write([]byte(keys)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// later moves the clock.
+func (s *screen) later(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock = s.clock.Add(d)
+}
+
+// resize changes the size, as a person does with a window.
+func (s *screen) resize(width, height int) {
+	s.mu.Lock()
+	s.size = [2]int{width, height}
+	s.drawn.Resize(width, height)
+	s.mu.Unlock()
+	s.resized <- os.Interrupt
+}
+
+// keeps compares the screen with the one that is kept. UPDATE=1 accepts it.
+func (s *screen) keeps(t *testing.T, name string) {
+	t.Helper()
+	s.mu.Lock()
+	got := s.shown()
+	s.mu.Unlock()
+	file := filepath.Join("testdata", "screens", name+".txt")
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the screen is not %s:\n%s", file, got)
+	}
+}
+
+// leaves ends the conversation.
+func (s *screen) leaves(t *testing.T) {
+	t.Helper()
+	s.press(t, "\x04")
+	if err := <-s.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// house is an answer that is written while somebody types and a job speaks.
+const house = "# Rooms\n\nThe house has **three** rooms, and each of them has windows that look to the south:\n\n- the kitchen\n- the hall\n\n```sh\nls rooms\n```\n\n| room | size |\n|------|-----:|\n| hall | 12 |\n\nThat is all."
+
+// TestScreens: an answer, a message that arrives in mid-word, and a resize in mid-line, on terminals of three sizes.
+func TestScreens(t *testing.T) {
+	for name, c := range map[string]struct {
+		width, height int
+		look          console.Look
+	}{
+		"80x24":        {80, 24, console.Look{UTF8: true, Moves: true}},
+		"80x24-color":  {80, 24, console.Look{UTF8: true, Moves: true, Color: true}},
+		"40x20-ascii":  {40, 20, console.Look{Moves: true}},
+		"200x50-color": {200, 50, console.Look{UTF8: true, Moves: true, Color: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(func(f *fake, row int64, _ client.Message) {
+				f.emit(event.Event{Type: "turn.started", At: noon, Turn: 5, Data: map[string]any{"turn": 5, "inbox": []int64{row}}})
+			})
+			s := drawing(t, f, c.width, c.height, c.look)
+			s.press(t, "what is in the house?\r")
+			s.until(t, "house?")
+			s.later(4 * time.Second)
+			s.until(t, "thinking 4 s")
+			s.keeps(t, name+"-1-thinking")
+			half := strings.Index(house, "oms, and")
+			f.piece(5, 1, 0, house[:half])
+			s.until(t, "three ro")
+			s.press(t, "and the gar")
+			s.until(t, "and the gar")
+			f.emit(event.Event{Type: "message.sent", At: noon, Data: map[string]any{"text": "stand **up**", "cause": "fire", "from": "job", "name": "stretch"}})
+			f.piece(5, 1, half, house[half:])
+			s.until(t, "That is all.")
+			s.later(2 * time.Second)
+			s.until(t, "writing 2 s")
+			s.keeps(t, name+"-2-writing")
+			f.finish(5, "done", house, "")
+			s.until(t, "stretch")
+			s.keeps(t, name+"-3-answered")
+			s.resize(c.width-10, c.height)
+			s.press(t, "den")
+			s.until(t, "> and the garden")
+			s.keeps(t, name+"-4-resized")
+			s.press(t, "\x1b[1~X\x1b[4~Y\x1bb\x1bd\r")
+			s.until(t, "> Xand the ")
+			if got := f.posts[len(f.posts)-1].Text; got != "Xand the" {
+				t.Errorf("the edited line is %q", got)
+			}
+			f.emit(event.Event{Type: "turn.finished", Turn: 5})
+		})
+	}
+}
+
+// TestHostileScreens: what an answer contains changes nothing but its own block.
+func TestHostileScreens(t *testing.T) {
+	for name, text := range map[string]string{
+		"sequences": "before \x1b[2J\x1b[1;1H\x1b]0;title\x07\x1b[?1049h\x1b[31mred\x1b[0m \x9b2J after",
+		"bidi":      "allow \u202eon\u202c \u2066x",
+		"long":      strings.Repeat("x", 1<<20) + " end",
+		"table":     strings.Repeat("|c", 500) + "|\n" + strings.Repeat("|-", 500) + "|\n" + strings.Repeat("|v", 500) + "|",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(func(f *fake, row int64, m client.Message) {
+				turn(f, row, row, map[string]string{"go": text}[m.Text]+"done")
+			})
+			s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true, Color: true})
+			s.press(t, "first\r")
+			s.until(t, "done")
+			s.press(t, "go\r")
+			s.until(t, "> go")
+			s.press(t, "last\r")
+			s.until(t, "> last")
+			s.until(t, "done\n\n> ")
+			s.keeps(t, "hostile-"+name)
+			s.leaves(t)
+		})
+	}
+}
+
+// TestApprovalScreens: a question shows a diff for a write and the command alone for a command.
+func TestApprovalScreens(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "notes.md")
+	if err := os.WriteFile(file, []byte("buy milk\ncall mum\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("buy milk\ncall mum\n")))
+	for name, exactly := range map[string]string{
+		"write":   fmt.Sprintf(`{"tool":"write","path":%q,"before":%q,"on_conflict":"overwrite","content":"buy bread\ncall mum\n"}`, file, sum),
+		"changed": fmt.Sprintf(`{"tool":"write","path":%q,"before":"sha256:00","on_conflict":"overwrite","content":"buy bread\n"}`, file),
+		"new":     `{"tool":"write","path":"/nowhere/x","before":"absent","on_conflict":"overwrite","content":"a\nb\n"}`,
+		"exec":    `{"tool":"exec","argv":["/bin/sh","-c","rm -r build\nmake"],"cwd":"/src","cwd_id":"1:2","env":["CC=gcc"],"where":"sandbox"}`,
+		"edit":    `{"tool":"edit","before":{"a.go":"sha256:12"},"args":{"path":"a.go","old_text":"one\ntwo","new_text":"three"}}`,
+		"other":   `{"tool":"message","to":"telegram:1","content":"hello"}`,
+		"unknown": `{"tool":"write","path":"/x" [… 5 BYTES ARE NOT SHOWN …] }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(func(f *fake, row int64, _ client.Message) {
+				f.emit(event.Event{Type: "turn.started", Turn: 5, Data: map[string]any{"turn": 5, "inbox": []int64{row}}})
+				f.emit(event.Event{Type: "question.asked", Turn: 5, Data: map[string]any{
+					"code": "AB12", "subject": "turn-call", "options": []string{"once", "no"},
+					"text": "May I do it? (it is outside the workspace)\n  exactly: " + exactly + "\n  careful: it is late\n  always allowed by: [tools] x = 1",
+				}})
+				f.emit(event.Event{Type: "turn.waiting", Turn: 5, Data: map[string]any{"why": "waits for the owner"}})
+			})
+			s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true})
+			s.press(t, "go\r")
+			s.until(t, "allow? [y]es, [n]o:")
+			s.keeps(t, "approval-"+name)
+			s.leaves(t)
+		})
+	}
+}
