@@ -96,7 +96,7 @@ func (c canonical) command() []string {
 func (c canonical) write() []string {
 	var before string
 	if json.Unmarshal(c.Before, &before) != nil {
-		return fields([]byte(c.Content))
+		before = "" // the old content is not known then
 	}
 	old, known := "", before == "absent"
 	if info, err := os.Stat(c.Path); !known && err == nil && info.Mode().IsRegular() && info.Size() <= largestDiff {

@@ -158,7 +158,7 @@ func newHistory(path string) (*history, error) {
 	}
 	if n := len(h.lines) - keptLines; n > 0 {
 		h.lines = h.lines[n:]
-		return h, os.WriteFile(path, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
+		return h, os.WriteFile(path, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600) //nolint:gosec // the path is the home's, not a text of others
 	}
 	return h, nil
 }

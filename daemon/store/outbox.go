@@ -105,13 +105,10 @@ func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 // addCause adds to an event the kind of a message's cause, the turn if it is one, and what it comes from: the kind and the name of the
 // trigger, or "asked" and the beginning of the owner's message.
 func addCause(tx *Tx, id int64, data map[string]any) error {
-	var cause, kind, name string
-	var turn int64
-	err := tx.One(`SELECT o.cause_kind, iif(o.cause_kind = 'step', o.cause_id, 0), coalesce(g.kind, iif(i.seq IS NULL, '', 'asked')), coalesce(g.name, substr(coalesce(
-		(SELECT json_extract(p.value, '$.text') FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text' LIMIT 1), ''), 1, 120))
-		FROM outbox o LEFT JOIN turns t ON o.cause_kind = 'step' AND t.id = o.cause_id LEFT JOIN fires f ON f.id = iif(o.cause_kind = 'fire', o.cause_id, t.fire)
-		LEFT JOIN triggers g ON g.id = f.trigger LEFT JOIN inbox i ON i.seq = (SELECT min(seq) FROM inbox WHERE turn = t.id AND kind = 'message' AND trust = 'owner')
-		WHERE o.id = ?`, []any{id}, &cause, &turn, &kind, &name)
+	cause, kind, name, turn := "", "", "", int64(0)
+	err := tx.One(`SELECT o.cause_kind, iif(o.cause_kind = 'step', o.cause_id, 0), coalesce(g.kind, iif(i.seq IS NULL, '', 'asked')), coalesce(g.name, substr(coalesce((SELECT json_extract(p.value, '$.text') FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text' LIMIT 1), ''), 1, 120))
+		FROM outbox o LEFT JOIN turns t ON o.cause_kind = 'step' AND t.id = o.cause_id LEFT JOIN fires f ON f.id = iif(o.cause_kind = 'fire', o.cause_id, t.fire) LEFT JOIN triggers g ON g.id = f.trigger
+		LEFT JOIN inbox i ON i.seq = (SELECT min(seq) FROM inbox WHERE turn = t.id AND kind = 'message' AND trust = 'owner') WHERE o.id = ?`, []any{id}, &cause, &turn, &kind, &name)
 	data["cause"], data["turn"], data["from"], data["name"] = cause, turn, kind, name
 	return err
 }
