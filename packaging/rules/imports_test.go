@@ -76,7 +76,7 @@ var table = []row{
 	{pkg: "daemon/api/completions", may: words("daemon/api daemon/llm"), event: true}, // OpenAI's protocol: requests and answers
 	{pkg: "daemon/mcpserver", may: words("daemon/api tools"), event: true},            // hob's tools by MCP
 	{pkg: "daemon/api/server", may: words("daemon/api daemon/api/completions daemon/mcpserver daemon/agent daemon/agent/turn daemon/policy tools"), event: true},
-	{pkg: "daemon/console", may: words("channels/markup daemon/api daemon/api/client"), event: true},                                                                                                            // the terminal's side of the client
+	{pkg: "daemon/console", may: words("channels/markup daemon/api daemon/api/client"), event: true},                                                                                            // the terminal's side of the client
 	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/memory daemon/sandbox scheduler scheduler/* tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
 	{pkg: "packaging/bench", may: words("daemon/api/client daemon/store/storetest")},                                                                                                            // measures the program from outside
 	{pkg: "packaging/*", event: true},

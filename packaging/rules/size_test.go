@@ -45,7 +45,6 @@ type raise struct {
 
 var raises = []raise{
 	{"daemon/store", 9_495, "the event of a message says what it comes from, what programs at the endpoint ask is committed with the inbox and the turns, what the owner accepts of MCP servers, is told of them and answers them with its question, and ends with them what the owner permanently allowed about them; all stay in their package"},
-	{"cmd/hob", 9_150, "hob mcp add installs servers, refuses what can never work, and rm takes back what add wrote; the commands about servers share the config with the others"},
 	{"channels/email Channel", 29, "14 are abilities that the seam asks for, 4 come with the audience"},
 	{"channels/matrix Channel", 29, "13 are abilities that the seam asks for, 4 come with the audience"},
 	{"channels/telegram Channel", 27, "13 are abilities that the seam asks for, 4 come with the audience"},

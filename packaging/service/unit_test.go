@@ -18,8 +18,8 @@ func TestGolden(t *testing.T) {
 		"testdata/user.service":      service.UserUnit("/usr/local/bin/hob", ""),
 		"testdata/user-home.service": service.UserUnit(`/opt/100% of $x/hob`, `/srv/my $hob "100%" \o`),
 		"testdata/system.service":    service.SystemUnit("/usr/local/bin/hob"),
-		"../systemd/hob.service":         service.SystemUnit("/usr/bin/hob"),
-		"../deb/hob.sysusers":        service.SystemUsers(),
+		"../systemd/hob.service":     service.SystemUnit("/usr/bin/hob"),
+		"../systemd/hob.sysusers":    service.SystemUsers(),
 	} {
 		if *update {
 			if err := os.WriteFile(filepath.FromSlash(path), []byte(text), 0o600); err != nil {
