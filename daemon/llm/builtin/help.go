@@ -62,9 +62,5 @@ func (m *model) connect() string {
 	if m.why != "" {
 		return m.why
 	}
-	return "To talk freely, connect a language model: put these lines into " + m.config + ".\n\n" +
-		"  [model]\n" +
-		"  backend = \"openrouter\"                 # or lmstudio, ollama, openai, compatible\n" +
-		"  model = \"provider/name\"\n" +
-		"  api_key = \"env:OPENROUTER_API_KEY\"     # not needed for lmstudio and ollama"
+	return "To talk freely, connect a language model with hob setup, or with [model] in " + m.config + "."
 }
