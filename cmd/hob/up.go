@@ -119,7 +119,7 @@ func welcome(a *cli.App, home string, r daemon.Ready) {
 		model = "none: plain commands work; hob setup connects one"
 	}
 	a.Say("  version   %s\n  model     %s\n  channels  %s\n  home      %s\n", version().Version, model, strings.Join(r.Channels, ", "), home)
-	a.Say("Type help, or just: remind me in 20 minutes to stretch\nCtrl-C stops what hob is doing; pressed twice on an empty line, or Ctrl-D, it ends hob.\n")
+	a.Say("Type help, or just: remind me in 20 minutes to stretch\nCtrl-C stops what hob is doing; Ctrl-D on an empty line ends hob.\n")
 }
 
 // sayReady prints the line that says that hob is ready, unless --quiet is set.
