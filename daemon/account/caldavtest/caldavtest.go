@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -178,8 +179,8 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, pairs ...string) {
 	w.WriteHeader(http.StatusMultiStatus)
 	_, _ = io.WriteString(w, `<multistatus xmlns="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav">`)
-	for i := 0; i < len(pairs); i += 2 {
-		_, _ = fmt.Fprintf(w, `<response><href>%s</href><propstat><prop>%s</prop><status>HTTP/1.1 200 OK</status></propstat></response>`, pairs[i], pairs[i+1]) // #nosec G705 -- to a test
+	for pair := range slices.Chunk(pairs, 2) {
+		_, _ = fmt.Fprintf(w, `<response><href>%s</href><propstat><prop>%s</prop><status>HTTP/1.1 200 OK</status></propstat></response>`, pair[0], pair[1]) // #nosec G705 -- to a test
 	}
 	_, _ = io.WriteString(w, `</multistatus>`)
 }
