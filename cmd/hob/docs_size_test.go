@@ -24,8 +24,6 @@ var long = map[string]struct {
 	"docs/chores.md":       {5_000, "recipes, to look things up"},
 	"docs/architecture.md": {3_000, "for people who change hob"},
 	"docs/benchmarks.md":   {3_000, "for people who change hob"},
-	"docs/mcp.md":          {3_500, "both sides of the protocol; to be split"},
-	"docs/schedules.md":    {2_600, "to be split"},
 }
 
 // TestDocsAreShort: nobody reads a page of 8,000 words.
