@@ -13,6 +13,8 @@ type Backend struct {
 	Name    string // lower case, unique
 	BaseURL string // where its servers usually listen; "" when the config must set it
 	Account bool   // requests use an account that signs in: Config.Auth is set
+	Title   string // how people know a service that takes a key; "" for the other backends
+	KeyName string // the environment variable in which its key usually is
 	Loads   bool   // its servers load a model with a window of their choice, so they are asked for it again and again
 
 	// New checks a configuration and makes a model of it; it does not connect. Errors are *event.Fault.

@@ -17,21 +17,6 @@ import (
 	"hob/daemon/console"
 )
 
-// compatible is the backend whose address the owner gives.
-const compatible = "compatible"
-
-// provider is a service with models that takes a key.
-type provider struct{ backend, variable, about string }
-
-// providers are those that are offered without a server on this machine.
-func providers() []provider {
-	return []provider{
-		{"anthropic", "ANTHROPIC_API_KEY", "Anthropic"},
-		{"openrouter", "OPENROUTER_API_KEY", "OpenRouter (models of many providers)"},
-		{"openai", "OPENAI_API_KEY", "OpenAI"},
-	}
-}
-
 // source is where a model could come from. Its answer is what the step writes.
 type source struct {
 	text          string
@@ -40,6 +25,7 @@ type source struct {
 	key           string   // the key itself, from the environment
 	keyRef        string   // the key of a server that is set up
 	needsKey      bool
+	anyServer     bool // any server: the owner gives its address, and perhaps a key
 }
 
 // modelAnswer is what is known of the model that the owner wants.
@@ -148,31 +134,34 @@ func (w *wizard) sources(ctx context.Context) []source {
 		}
 		found = append(found, source{text: fmt.Sprintf("%s at %s, on this machine: %s", s.Backend, s.BaseURL, console.Plural(int64(len(models)), "model")), backend: s.Backend, base: s.BaseURL, models: models})
 	}
-	for _, p := range providers() {
-		if key := strings.TrimSpace(os.Getenv(p.variable)); key != "" {
-			keyed = append(keyed, source{text: p.about + ", with the key in $" + p.variable, backend: p.backend, key: key, needsKey: true})
+	for _, p := range daemon.ModelServices() {
+		if p.Title == "" {
+			others = append(others, source{text: "another server that speaks OpenAI's protocol", backend: p.Backend, needsKey: true, anyServer: true})
 			continue
 		}
-		others = append(others, source{text: p.about + ", with a key", backend: p.backend, needsKey: true})
+		if key := strings.TrimSpace(os.Getenv(p.KeyName)); key != "" {
+			keyed = append(keyed, source{text: p.Title + ", with the key in $" + p.KeyName, backend: p.Backend, key: key, needsKey: true})
+			continue
+		}
+		others = append(others, source{text: p.Title + ", with a key", backend: p.Backend, needsKey: true})
 	}
-	others = append(others, source{text: "another server that speaks OpenAI's protocol", backend: compatible, needsKey: true})
 	return slices.Concat(found, keyed, others)
 }
 
 // fill asks for what a source lacks: address, key and model.
 func (w *wizard) fill(ctx context.Context, s source) (m modelAnswer, err error) {
 	m = modelAnswer{backend: s.backend, base: s.base, key: s.key, keyRef: s.keyRef}
-	if s.backend == compatible && s.base == "" {
+	if s.anyServer {
 		if m.base, err = w.ask.ask(ctx, "The address of the server, like https://host/v1: "); err != nil || m.base == "" {
 			return m, err
 		}
 	}
 	if s.needsKey && s.key == "" {
 		prompt := "The key (paste it; it is not shown): "
-		if s.backend == compatible {
+		if s.anyServer {
 			prompt = "The key (paste it; it is not shown; Enter if the server needs none): "
 		}
-		if m.key, err = w.ask.secret(ctx, prompt); err != nil || m.key == "" && s.backend != compatible {
+		if m.key, err = w.ask.secret(ctx, prompt); err != nil || m.key == "" && !s.anyServer {
 			return m, err
 		}
 	}

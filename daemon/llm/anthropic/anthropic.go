@@ -31,7 +31,7 @@ const (
 
 // Anthropic is the service of Anthropic, and every server that speaks its protocol.
 func Anthropic() llm.Backend {
-	return llm.Backend{Name: name, BaseURL: baseURL, New: New, List: List}
+	return llm.Backend{Name: name, BaseURL: baseURL, Title: "Anthropic", KeyName: "ANTHROPIC_API_KEY", New: New, List: List}
 }
 
 // model implements llm.Model.

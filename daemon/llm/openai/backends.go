@@ -37,10 +37,18 @@ func LMStudio() llm.Backend { return loading(lmStudio) }
 func Ollama() llm.Backend { return loading(ollama) }
 
 // OpenRouter is a service that resells the models of many providers (https://openrouter.ai).
-func OpenRouter() llm.Backend { return backend(openRouter) }
+func OpenRouter() llm.Backend {
+	b := backend(openRouter)
+	b.Title, b.KeyName = "OpenRouter (models of many providers)", "OPENROUTER_API_KEY"
+	return b
+}
 
 // OpenAI is OpenAI's public API, used with a key.
-func OpenAI() llm.Backend { return backend(openAI) }
+func OpenAI() llm.Backend {
+	b := backend(openAI)
+	b.Title, b.KeyName = "OpenAI", "OPENAI_API_KEY"
+	return b
+}
 
 // Codex is the service that OpenAI's coding program uses, used with a ChatGPT account. Package codex signs the account in.
 func Codex() llm.Backend {
