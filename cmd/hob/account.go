@@ -59,7 +59,7 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 		Long: "Sign in to a service, and let hob use the account: caldav gives it your calendars. What is missing is asked for.\n\n" +
 			"The password is tried at once and stored in the keyring, or in a file that only you can read; the config never holds it. Many services want an app password\n" +
 			"in place of your own. Adding an account again replaces it.",
-		Example: "  hob account add caldav\n  hob account add caldav --url https://dav.example.org/ --user anna \\\n    --password file:~/dav-password\n  pass show dav | hob account add caldav --url anna@example.org \\\n    --user anna@example.org --password -",
+		Example: "  hob account add caldav\n  hob account add caldav --url dav.example.org --user anna --password -",
 	}
 	for _, f := range accountKinds()["caldav"] {
 		values[f.name] = cmd.Flags().String(f.name, "", f.flag)
