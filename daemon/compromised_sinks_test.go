@@ -283,8 +283,8 @@ func (s *scene) approvals() {
 // enough calls meet everything that a run is to meet.
 const enough = 4000
 
-// rare is what few calls come to: most of the jobs that the model asks for want rights, or answer to somebody else.
-const rare = "jobs of untainted turns"
+// byChance is how many kinds of effects a run of a few thousand calls may miss: each is drawn only a few times. A long run must have all.
+const byChance = 2
 
 // alive makes sure that the test has looked at something: that each kind of turn was there, that what is allowed was done, and
 // that what is not was asked for and refused.
@@ -302,6 +302,7 @@ func (s *scene) alive() {
 			missed("there was no request of the kind %s", kind)
 		}
 	}
+	var none []string
 	for what, query := range map[string]string{
 		"summaries of foreign text":                          "SELECT count(*) FROM items WHERE kind = 'summary' AND trust <> 'owner'",
 		"summaries of the owner's words":                     "SELECT count(*) FROM items WHERE kind = 'summary' AND trust = 'owner'",
@@ -311,7 +312,7 @@ func (s *scene) alive() {
 		"messages of tainted turns to the owner":             "SELECT count(*) FROM audit WHERE tool = 'message' AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
 		"looks of tainted turns at files":                    "SELECT count(*) FROM audit WHERE tool = 'read' AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
 		"commands of the job with rights":                    "SELECT count(*) FROM audit WHERE tool = 'exec' AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
-		rare:                                                 "SELECT count(*) FROM triggers WHERE name NOT IN ('plain', 'rights')",
+		"jobs of untainted turns":                            "SELECT count(*) FROM triggers WHERE name NOT IN ('plain', 'rights')",
 		"context items of untainted turns":                   "SELECT count(*) FROM audit WHERE tool LIKE 'context_%' AND tainted = 0 AND outcome = 'ok'",
 		"looks of tainted turns at context items":            "SELECT count(*) FROM audit WHERE tool LIKE 'context_%' AND tainted = 1 AND outcome = 'ok'",
 		"answers to strangers":                               "SELECT count(*) FROM outbox WHERE address LIKE 'lobby:r%'",
@@ -325,9 +326,14 @@ func (s *scene) alive() {
 		"calls of sub-agents":                                "SELECT count(*) FROM audit WHERE actor = 'child'",
 		"files of the job with rights that count as foreign": "SELECT count(*) FROM marks WHERE path LIKE '%/given/x.txt'",
 	} {
-		if s.one(query) == 0 && (what != rare || s.done() >= 5*enough) {
-			missed("there were no %s", what)
+		if s.one(query) == 0 {
+			none = append(none, what)
 		}
+	}
+	if slices.Sort(none); len(none) > byChance || len(none) > 0 && s.done() >= 5*enough {
+		missed("there were no %s", strings.Join(none, ", no "))
+	} else if len(none) > 0 {
+		s.t.Logf("there were no %s, by chance", strings.Join(none, ", no "))
 	}
 	inside := len(s.boxed)
 	if inside < s.done()/200 {
