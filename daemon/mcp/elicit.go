@@ -25,6 +25,7 @@ import (
 const (
 	askedFor   = 10 * time.Minute
 	maxAsked   = 5    // questions of one call
+	maxAnswers = 5    // answers to one form
 	maxFields  = 20   // of one question
 	maxMessage = 1500 // characters of its words
 )
@@ -160,7 +161,7 @@ func (q question) visit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 	return &sdk.ElicitResult{Action: decline}, nil
 }
 
-// form asks the owner for the fields of a schema, again if an answer does not fit, until the time is up.
+// form asks the owner for the fields of a schema, again if an answer does not fit, until the time or the number of answers is up.
 func (q question) form(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	schema, names, err := fieldsOf(p.RequestedSchema)
 	if err != nil || asksSecret(p.Message, schema, names) {
@@ -168,7 +169,8 @@ func (q question) form(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRes
 		return &sdk.ElicitResult{Action: decline}, nil
 	}
 	text, options := formText(q.session.server.name, p.Message, schema, names)
-	for said := ""; ; {
+	said := ""
+	for range maxAnswers {
 		answer, ok, err := q.ask(ctx, said+text, options)
 		if err != nil || !ok {
 			return &sdk.ElicitResult{Action: dismiss}, err
@@ -186,6 +188,7 @@ func (q question) form(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRes
 		}
 		said = "That does not fit: " + err.Error() + ".\n"
 	}
+	return &sdk.ElicitResult{Action: dismiss}, nil
 }
 
 // choices lists what a field may be; nil: anything of its type.
