@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
-	"hob/cmd/hob/cli"
 	"hob/config/document"
 	"hob/daemon/api"
 )
@@ -27,19 +25,8 @@ var (
 	PseudoVersion  = pseudoVersion
 )
 
-type (
-	KeyChange   = document.Change // of hob config set
-	CheckState  = checkState      // of hob doctor
-	CheckResult = checkResult     // of hob doctor
-)
-
-// The states of a check of hob doctor.
-const (
-	CheckOK   = checkOK
-	CheckWarn = checkWarn
-	CheckFail = checkFail
-	CheckSkip = checkSkip
-)
+// KeyChange is what hob config set changes.
+type KeyChange = document.Change
 
 // Remark is what hob outbox list says of a row of the API, beside its text.
 func Remark(row string, now time.Time) (string, error) {
@@ -48,24 +35,6 @@ func Remark(row string, now time.Time) (string, error) {
 		return "", fmt.Errorf("read a row: %w", err)
 	}
 	return remark(r, now, func(t time.Time) string { return t.UTC().Format("15:04") }), nil
-}
-
-// SlowCheck is the result of a check that ends only with its context.
-func SlowCheck(ctx context.Context) checkResult {
-	return limited(func(ctx context.Context, _ *doctorFacts) checkResult {
-		<-ctx.Done()
-		return checkResult{State: checkFail, Found: ctx.Err().Error()}
-	})(ctx, nil)
-}
-
-// RunChecks makes all checks on another clock and another disk.
-func RunChecks(ctx context.Context, a *cli.App, repair bool, now time.Time, free int64) ([]checkResult, error) {
-	s, err := gatherFacts(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	s.now, s.free = func() time.Time { return now }, func(string) (int64, error) { return free, nil }
-	return runChecks(ctx, s, repair), nil
 }
 
 // Markdown is what hob sessions export --format md prints.

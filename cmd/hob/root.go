@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/doctor"
 	"hob/config"
 	"hob/daemon"
 )
@@ -159,7 +160,7 @@ func allCommands(withReference bool) []command {
 		{groupInspect, "logs", logsCommand},
 		{groupKeep, "model", modelCommand},
 		{groupKeep, "config", func(a *cli.App) *cobra.Command { return configCommand(a, reference) }},
-		{groupKeep, "doctor", doctorCommand},
+		{groupKeep, "doctor", func(a *cli.App) *cobra.Command { return doctor.Command(a, built()) }},
 		{groupKeep, "safe-mode", safeModeCommand},
 		{groupKeep, "backup", backupCommand},
 		{groupKeep, "version", versionCommand},

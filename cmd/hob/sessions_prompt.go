@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon"
 	"hob/daemon/api"
 	"hob/daemon/console"
 )
@@ -65,18 +63,4 @@ func keptSentence(p api.SessionPrompt) string {
 		return "The next request takes this, and the session then keeps it."
 	}
 	return "The session keeps this until /new, /clean, /model, a change of the config or a compaction."
-}
-
-// prompt warns about workspace files that the prompt does not contain, or only in part.
-func (v *findings) prompt(s *doctorFacts) {
-	problems, err := daemon.PromptProblems(filepath.Join(s.home, "workspace"), s.state(), s.config)
-	if err != nil {
-		v.add(checkFail, "correct [tools] roots", "%v", err)
-	}
-	for _, text := range problems {
-		v.add(checkWarn, "", "%s", text)
-	}
-	if len(problems) > 0 {
-		v.repair = append(v.repair, "hob sessions show main --prompt shows what is left of the workspace files")
-	}
 }

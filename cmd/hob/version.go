@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/doctor"
 )
 
 // versionInfo is the JSON document of hob version.
@@ -47,6 +48,16 @@ func version() versionInfo {
 		}
 	}
 	return v
+}
+
+// built is what hob doctor compares with the clock and with the hob that runs.
+func built() doctor.Build {
+	v := version()
+	at, err := time.Parse(time.RFC3339, v.Date)
+	if err != nil {
+		at = time.Time{} // this build has no date
+	}
+	return doctor.Build{Version: v.Version, At: at}
 }
 
 // pseudoVersion reads commit and date from the version that the Go tool makes of a commit without a tag

@@ -81,8 +81,9 @@ var table = []row{
 	{pkg: "packaging/bench", may: words("daemon/api/client daemon/store/storetest")},                                                                                                            // measures the program from outside
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},
-	{pkg: "cmd/hob/setup", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console"), event: true}, // asks, writes, tries out
-	{pkg: "cmd/hob", may: words("cmd/hob/cli cmd/hob/setup config config/* daemon daemon/api daemon/api/client daemon/console daemon/mcpserver packaging packaging/* scheduler scheduler/*"), event: true},
+	{pkg: "cmd/hob/setup", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console"), event: true},                     // asks, writes, tries out
+	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/api daemon/api/client daemon/console packaging/service scheduler"), event: true}, // looks from outside
+	{pkg: "cmd/hob", may: words("cmd/hob/cli cmd/hob/doctor cmd/hob/setup config config/* daemon daemon/api daemon/api/client daemon/console daemon/mcpserver packaging packaging/* scheduler scheduler/*"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }
 

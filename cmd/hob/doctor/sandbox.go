@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // checkSandbox reports how the running daemon confines commands, since a service may have fewer permissions than this shell. Without a
 // daemon it tries the sandbox itself.
-func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
+func checkSandbox(ctx context.Context, s *facts) Result {
 	c := s.status.Sandbox
 	// A daemon that has just started may still be probing. Its result is worth the wait, up to the limit of a check.
 	for c.Probing && sys.Sleep(ctx, 50*time.Millisecond) {
@@ -31,7 +31,7 @@ func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 		// The probe starts hob itself inside the sandbox, as the daemon does for a command.
 		self, err := os.Executable()
 		if err != nil {
-			return checkResult{State: checkFail, Found: err.Error()}
+			return Result{State: Fail, Found: err.Error()}
 		}
 		c = daemon.ProbeSandbox(ctx, s.home, self, s.config)
 	}
@@ -40,11 +40,11 @@ func checkSandbox(ctx context.Context, s *doctorFacts) checkResult {
 	// before each command.
 	switch {
 	case !c.Works && c.Mode == "require":
-		v.add(checkFail, c.Hint, "no command runs: %s", c.Why)
+		v.add(Fail, c.Hint, "no command runs: %s", c.Why)
 	case !c.Works && c.Mode == "off":
-		v.add(checkWarn, c.Hint, "commands are not confined: %s", c.Why)
+		v.add(Warn, c.Hint, "commands are not confined: %s", c.Why)
 	case !c.Works:
-		v.add(checkWarn, c.Hint, "hob asks you before each command, and nothing confines it: %s", c.Why)
+		v.add(Warn, c.Hint, "hob asks you before each command, and nothing confines it: %s", c.Why)
 	}
 	// result uses this text only if nothing was found.
 	how := c.Kind + " works, without the network"

@@ -1,8 +1,9 @@
-package main
+package doctor
 
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,16 +14,31 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/sys"
+	"hob/packaging/service"
 )
 
-// doctorFacts is what several checks need. It is gathered once, so that all checks judge the same moment.
-type doctorFacts struct {
+// Build says what this program is.
+type Build struct {
+	Version string
+	At      time.Time // of its commit; zero: not known
+}
+
+// facts is what several checks need. It is gathered once, so that all checks judge the same moment.
+type facts struct {
 	home      string
 	named     bool  // set by --home or $HOB_HOME
 	exists    bool  // the home exists
 	closedErr error // why the caller may not read the home
-	now       func() time.Time
-	free      func(dir string) (int64, error)
+	build     Build
+
+	// The machine, for which tests have another one.
+	now     func() time.Time
+	free    func(dir string) (int64, error)
+	mine    func(path string) (bool, error) // whether a file belongs to the caller
+	lookup  func(ctx context.Context, host string) error
+	env     func(name string) string
+	machine func() (service.Machine, error)
+	proc    string // the folder of proc(5)
 
 	client      *client.Client // nil: no daemon answers
 	clientErr   error          // why client is nil
@@ -39,8 +55,16 @@ type doctorFacts struct {
 
 // gatherFacts asks the daemon for its status, or reads the database and the config itself if no daemon runs. Only a missing home path is an
 // error; every other failure is a fact that a check reports.
-func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
-	s := &doctorFacts{now: time.Now, free: sys.DiskFree}
+func gatherFacts(ctx context.Context, a *cli.App, build Build) (*facts, error) {
+	s := &facts{build: build, now: time.Now, free: sys.DiskFree, env: os.Getenv, machine: service.Here, proc: "/proc"}
+	s.mine = func(path string) (bool, error) {
+		_, mine, err := sys.FileOwner(path)
+		return mine, err
+	}
+	s.lookup = func(ctx context.Context, host string) error {
+		_, err := net.DefaultResolver.LookupHost(ctx, host)
+		return err
+	}
 	var err error
 	if s.home, s.named, err = a.HomeDir(); err != nil {
 		return nil, err
@@ -75,7 +99,7 @@ func gatherFacts(ctx context.Context, a *cli.App) (*doctorFacts, error) {
 
 // checkAccess finds out whether the caller may read the home. A home of another user is left alone even by root: opening the database
 // would create files that belong to root.
-func (s *doctorFacts) checkAccess() {
+func (s *facts) checkAccess() {
 	_, mine, err := sys.FileOwner(s.home)
 	s.exists = !errors.Is(err, os.ErrNotExist)
 	switch {
@@ -91,18 +115,18 @@ func (s *doctorFacts) checkAccess() {
 }
 
 // state returns a path below the state folder.
-func (s *doctorFacts) state(parts ...string) string {
+func (s *facts) state(parts ...string) string {
 	return filepath.Join(append([]string{s.home, "state"}, parts...)...)
 }
 
 // idle reports whether no daemon runs in this home: none answers, and the lock is free.
-func (s *doctorFacts) idle() bool {
+func (s *facts) idle() bool {
 	return s.client == nil && s.closedErr == nil && !errors.Is(s.clientErr, client.ErrClosed) && !errors.Is(s.databaseErr, daemon.ErrRunning)
 }
 
 // unreadable returns the result of a check that cannot read the home; nil if it can.
-func (s *doctorFacts) unreadable() *checkResult {
-	var r checkResult
+func (s *facts) unreadable() *Result {
+	var r Result
 	switch {
 	case !s.exists:
 		r = skipCheck("there is no home yet: hob up makes %s", s.home)
@@ -115,7 +139,7 @@ func (s *doctorFacts) unreadable() *checkResult {
 }
 
 // unanswered returns the result of a check that needs a running daemon; nil if there is one.
-func (s *doctorFacts) unanswered() *checkResult {
+func (s *facts) unanswered() *Result {
 	if s.client != nil && s.statusErr == nil {
 		return nil
 	}

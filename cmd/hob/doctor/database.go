@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 
 // checkDatabase reads the whole database if no daemon runs. Otherwise it relies on the status of the daemon.
 // gatherFacts has opened the file for that; a daemon's database is never opened from here.
-func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
+func checkDatabase(_ context.Context, s *facts) Result {
 	if s.client != nil && s.statusErr == nil {
-		return checkResult{State: checkOK, Found: console.Size(s.status.Database.Bytes) + "; hob reads and writes it (each backup reads all of it; stop hob to let doctor do that)"}
+		return Result{State: OK, Found: console.Size(s.status.Database.Bytes) + "; hob reads and writes it (each backup reads all of it; stop hob to let doctor do that)"}
 	}
 	if r := s.unreadable(); r != nil {
 		return *r
@@ -25,7 +25,7 @@ func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
 	lost, isLost := event.AsFault(daemon.LostDatabase(s.home))
 	switch {
 	case s.idle() && isLost:
-		return checkResult{State: checkFail, Found: lost.Text, Repair: lost.Hint}
+		return Result{State: Fail, Found: lost.Text, Repair: lost.Hint}
 	case !s.idle():
 		return skipCheck("a hob has it open")
 	case errors.Is(s.databaseErr, os.ErrNotExist):
@@ -35,9 +35,9 @@ func checkDatabase(_ context.Context, s *doctorFacts) checkResult {
 		if list, err := daemon.Backups(s.home); err == nil && len(list) > 0 {
 			repair = "hob backup restore " + list[0].Path
 		}
-		return checkResult{State: checkFail, Found: s.databaseErr.Error(), Repair: repair}
+		return Result{State: Fail, Found: s.databaseErr.Error(), Repair: repair}
 	}
-	return checkResult{State: checkOK, Found: console.Size(s.database.Bytes) + ", whole and sound"}
+	return Result{State: OK, Found: console.Size(s.database.Bytes) + ", whole and sound"}
 }
 
 // maxBackupAge is the age above which the newest backup is too old: two nights, plus some hours for a machine that is off at night.
@@ -45,25 +45,25 @@ const maxBackupAge = 60 * time.Hour
 
 // checkBackup verifies the newest backup and its age. A backup that cannot be read is no backup, so the newest
 // one is read as a whole.
-func checkBackup(ctx context.Context, s *doctorFacts) checkResult {
+func checkBackup(ctx context.Context, s *facts) Result {
 	list, err := daemon.Backups(s.home)
 	if err != nil {
-		return checkResult{State: checkFail, Found: err.Error()}
+		return Result{State: Fail, Found: err.Error()}
 	}
 	var v findings
 	if len(list) == 0 {
-		v.add(checkWarn, "hob backup create", "there is no backup yet; hob makes one each night")
+		v.add(Warn, "hob backup create", "there is no backup yet; hob makes one each night")
 		return v.result("")
 	}
 	// The list has the newest backup first.
 	newest := list[0]
 	if _, err := daemon.VerifyBackup(ctx, newest.Path); err != nil {
-		v.add(checkFail, "hob backup create", "the newest backup is not good: %v", err)
+		v.add(Fail, "hob backup create", "the newest backup is not good: %v", err)
 	}
 	if age := s.now().Sub(newest.Made); age > maxBackupAge {
-		state := checkFail
+		state := Fail
 		if s.client == nil { // it makes none while it does not run
-			state = checkWarn
+			state = Warn
 		}
 		v.add(state, "hob backup create", "the newest backup is %d days old", age/(24*time.Hour))
 	}

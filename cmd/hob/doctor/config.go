@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/daemon"
 	"hob/daemon/event"
 	"hob/daemon/secret"
 	"hob/packaging/service"
@@ -18,27 +19,27 @@ import (
 
 // checkConfig checks config.toml, and what a running daemon reports about it. A key that
 // hob passes over is a warning. A section that is off, and a file that is no TOML, is a failure.
-func checkConfig(_ context.Context, s *doctorFacts) checkResult {
+func checkConfig(_ context.Context, s *facts) Result {
 	// A home that does not exist can be checked all the same: it has the defaults.
 	if r := s.unreadable(); r != nil && s.exists {
 		return *r
 	}
 	var v findings
 	if s.configErr != nil {
-		v.add(checkFail, "correct config.toml; hob runs on the last good one", "%v", s.configErr)
+		v.add(Fail, "correct config.toml; hob runs on the last good one", "%v", s.configErr)
 	}
 	for _, p := range s.problems {
 		switch {
 		case p.Fatal:
-			v.add(checkFail, "correct that line", "%s", p)
+			v.add(Fail, "correct that line", "%s", p)
 		case !p.Advice:
-			v.add(checkWarn, "correct that line", "%s", p)
+			v.add(Warn, "correct that line", "%s", p)
 		}
 	}
 	// The status of the daemon repeats the problems of the file, so it counts only if the file has none.
 	if v.state == "" {
 		for _, text := range s.status.Config {
-			v.add(checkWarn, "see hob status", "%s", text)
+			v.add(Warn, "see hob status", "%s", text)
 		}
 	}
 	if s.config != nil {
@@ -61,14 +62,28 @@ func (v *findings) shared(roots []string) {
 		colon := strings.LastIndexByte(root, ':')
 		path, mode := root[:max(colon, 0)], root[colon+1:]
 		if mode != "foreign" && slices.Contains(known, strings.ToLower(filepath.Base(path))) {
-			v.add(checkWarn, fmt.Sprintf("write %q in [tools] roots", path+":foreign"), "what others put into the root %s counts as your own words", path)
+			v.add(Warn, fmt.Sprintf("write %q in [tools] roots", path+":foreign"), "what others put into the root %s counts as your own words", path)
 		}
+	}
+}
+
+// prompt warns about workspace files that the prompt does not contain, or only in part.
+func (v *findings) prompt(s *facts) {
+	problems, err := daemon.PromptProblems(filepath.Join(s.home, "workspace"), s.state(), s.config)
+	if err != nil {
+		v.add(Fail, "correct [tools] roots", "%v", err)
+	}
+	for _, text := range problems {
+		v.add(Warn, "", "%s", text)
+	}
+	if len(problems) > 0 {
+		v.repair = append(v.repair, "hob sessions show main --prompt shows what is left of the workspace files")
 	}
 }
 
 // checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that
 // they name. Only their adapters know the secrets of channels, so hob channels test checks those.
-func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
+func checkSecrets(ctx context.Context, s *facts) Result {
 	if s.config == nil {
 		return skipCheck("the config cannot be read")
 	}
@@ -107,20 +122,20 @@ func checkSecrets(ctx context.Context, s *doctorFacts) checkResult {
 
 // literal reports a key that is written into the config itself. The file's permissions come first: if others
 // can read it, that is worse than the key in it.
-func (v *findings) literal(s *doctorFacts, name string) {
+func (v *findings) literal(s *facts, name string) {
 	before := len(v.fixes)
 	v.private(filepath.Join(s.home, "config.toml"), 0o600)
 	if len(v.fixes) == before {
-		v.add(checkWarn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s stands in the config itself", name)
+		v.add(Warn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s stands in the config itself", name)
 	}
 }
 
 // unresolved records a reference that cannot be resolved. An env: reference is only a warning while a daemon runs, because a service has
 // other variables than this shell.
-func (v *findings) unresolved(s *doctorFacts, name, ref string, err error) {
-	state := checkFail
+func (v *findings) unresolved(s *facts, name, ref string, err error) {
+	state := Fail
 	if strings.HasPrefix(ref, "env:") && s.client != nil {
-		state = checkWarn
+		state = Warn
 		err = fmt.Errorf("%w; the running hob may see this variable", err)
 	}
 	v.add(state, "give it a value, or let "+name+" refer to another", "%s: %v", name, err)
@@ -128,7 +143,7 @@ func (v *findings) unresolved(s *doctorFacts, name, ref string, err error) {
 
 // filePath resolves the path of a reference file:PATH.
 // ~ is the home folder of the user; a relative path is below hob's home.
-func (s *doctorFacts) filePath(path string) string {
+func (s *facts) filePath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
 		if dir, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(dir, rest)
@@ -142,44 +157,44 @@ func (s *doctorFacts) filePath(path string) string {
 
 // checkService checks that hob is installed as a service and starts by itself. Without systemd or launchd there
 // is nothing to check, which is no fault: something else may start hob.
-func checkService(ctx context.Context, s *doctorFacts) checkResult {
+func checkService(ctx context.Context, s *facts) Result {
 	st, err := s.service(ctx)
 	if f, ok := event.AsFault(err); ok || errors.Is(err, exec.ErrNotFound) {
 		text := "there is no service manager here"
 		if f != nil {
 			text = f.Text
 		}
-		return checkResult{State: checkSkip, Found: text, Repair: "let what starts programs here run: hob up --no-chat"}
+		return Result{State: Skip, Found: text, Repair: "let what starts programs here run: hob up --no-chat"}
 	}
 	if err != nil {
-		return checkResult{State: checkFail, Found: err.Error()}
+		return Result{State: Fail, Found: err.Error()}
 	}
 	var v findings
 	switch {
 	case !st.Installed:
-		v.add(checkWarn, "hob service install", "hob is not installed as a service of %s", st.Manager)
+		v.add(Warn, "hob service install", "hob is not installed as a service of %s", st.Manager)
 		return v.result("")
 	// Nothing answers at all, so the owner believes in a service that is down.
 	case !st.Running && s.client == nil:
-		v.add(checkFail, "hob service start, then hob service logs", "the %s service does not run: %s", st.Scope, st.State)
+		v.add(Fail, "hob service start, then hob service logs", "the %s service does not run: %s", st.Scope, st.State)
 	// Another process serves this home, most likely hob up in a terminal. It ends with that terminal.
 	case !st.Running:
-		v.add(checkWarn, "stop the hob in the terminal, then: hob service start", "the %s service does not run (%s), another hob does", st.Scope, st.State)
+		v.add(Warn, "stop the hob in the terminal, then: hob service start", "the %s service does not run (%s), another hob does", st.Scope, st.State)
 	}
 	if !st.Enabled {
-		v.add(checkWarn, "hob service install", "the %s service does not start by itself", st.Scope)
+		v.add(Warn, "hob service install", "the %s service does not start by itself", st.Scope)
 	}
 	// nil means that lingering does not apply here.
 	if st.Lingers != nil && !*st.Lingers {
-		v.add(checkWarn, "loginctl enable-linger", "the service stops when you log out")
+		v.add(Warn, "loginctl enable-linger", "the service stops when you log out")
 	}
 	return v.result("a %s service of %s, which runs and starts by itself", st.Scope, st.Manager)
 }
 
 // service asks the manager about the service that fits the caller. It plans the same service as hob service
 // would, so both look at the same unit.
-func (s *doctorFacts) service(ctx context.Context) (service.State, error) {
-	m, err := service.Here()
+func (s *facts) service(ctx context.Context) (service.State, error) {
+	m, err := s.machine()
 	if err != nil {
 		return service.State{}, err
 	}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -17,17 +17,17 @@ import (
 
 // checkHome checks that only the owner can read the folders of the home. The home of another user is not a
 // failure: it is skipped, with the command that would check it.
-func checkHome(_ context.Context, s *doctorFacts) checkResult {
+func checkHome(_ context.Context, s *facts) Result {
 	if !s.exists {
 		return *s.unreadable()
 	}
 	if s.closedErr != nil {
 		uid, _, err := sys.FileOwner(s.home)
 		if err != nil {
-			return checkResult{State: checkFail, Found: err.Error(), Repair: "look at the rights of the folders above it"}
+			return Result{State: Fail, Found: err.Error(), Repair: "look at the rights of the folders above it"}
 		}
 		// The home of a system service belongs to its user. That is right, and only that user can check it.
-		return checkResult{State: checkSkip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Repair: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
+		return Result{State: Skip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Repair: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
 	}
 	var v findings
 	// Folders that do not exist yet pass (private).
@@ -45,26 +45,26 @@ func (v *findings) private(path string, mode os.FileMode) {
 		return
 	}
 	if err != nil {
-		v.add(checkFail, "", "%v", err)
+		v.add(Fail, "", "%v", err)
 		return
 	}
 	// The permissions of a symbolic link say nothing.
 	if info.Mode()&os.ModeSymlink != 0 || info.Mode().Perm()&^mode == 0 {
 		return
 	}
-	v.add(checkFail, fmt.Sprintf("chmod %o %s", mode, path), "%s has the rights %#o", path, info.Mode().Perm())
-	v.fixes = append(v.fixes, checkFix{fmt.Sprintf("gave %s the rights %#o", path, mode), func() error { return os.Chmod(path, mode) }})
+	v.add(Fail, fmt.Sprintf("chmod %o %s", mode, path), "%s has the rights %#o", path, info.Mode().Perm())
+	v.fixes = append(v.fixes, repair{fmt.Sprintf("gave %s the rights %#o", path, mode), func() error { return os.Chmod(path, mode) }})
 }
 
 // checkFiles checks the permissions of files that hold keys or conversations.
-func checkFiles(_ context.Context, s *doctorFacts) checkResult {
+func checkFiles(_ context.Context, s *facts) Result {
 	// The token and the socket give control over hob; the databases hold every conversation.
 	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
 	for _, pattern := range []string{"hob.db*", filepath.Join("backups", "*.db")} {
 		// hob.db* includes the write-ahead log of SQLite, which holds rows too.
 		found, err := fs.Glob(os.DirFS(s.state()), filepath.ToSlash(pattern))
 		if err != nil {
-			return checkResult{State: checkFail, Found: err.Error()}
+			return Result{State: Fail, Found: err.Error()}
 		}
 		for _, name := range found {
 			list = append(list, s.state(filepath.FromSlash(name)))
@@ -84,7 +84,7 @@ const (
 )
 
 // checkDisk reports how much space is left. SQLite needs some for its write-ahead log even to delete rows.
-func checkDisk(_ context.Context, s *doctorFacts) checkResult {
+func checkDisk(_ context.Context, s *facts) Result {
 	dir := s.home
 	for !s.exists { // where it would be made
 		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -94,14 +94,14 @@ func checkDisk(_ context.Context, s *doctorFacts) checkResult {
 	}
 	free, err := s.free(dir)
 	if err != nil {
-		return checkResult{State: checkFail, Found: err.Error()}
+		return Result{State: Fail, Found: err.Error()}
 	}
 	var v findings
 	switch {
 	case free < noDiskSpace:
-		v.add(checkFail, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
+		v.add(Fail, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
 	case free < lowDiskSpace:
-		v.add(checkWarn, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
+		v.add(Warn, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
 	}
 	return v.result("%s are free", console.Size(free))
 }
@@ -111,14 +111,18 @@ const clockTolerance = time.Hour
 
 // checkClock reports a clock that cannot be right: before hob was written, or before the database was last
 // written. A wrong clock makes jobs run at wrong times, and makes certificates look invalid.
-func checkClock(_ context.Context, s *doctorFacts) checkResult {
+func checkClock(_ context.Context, s *facts) Result {
 	var v findings
 	now := s.now()
 	if now.Year() < 2026 {
-		v.add(checkFail, "set the clock, or let a time service do it", "the clock shows %s, before hob was written", now.Format(time.RFC3339))
+		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, before hob was written", now.Format(time.RFC3339))
+	}
+	// The zone of the commit does not matter, and a builder's clock may be some minutes fast.
+	if s.build.At.After(now.Add(clockTolerance)) {
+		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but this hob was built from a commit of %s", console.Exact(now), console.Exact(s.build.At))
 	}
 	if info, err := os.Stat(s.state("hob.db")); err == nil && info.ModTime().After(now.Add(clockTolerance)) {
-		v.add(checkFail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
+		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
 	}
 	// A running daemon knows the name of its zone, which the C library does not tell.
 	zone, from := s.status.Zone, "the machine's"
@@ -134,7 +138,7 @@ func checkClock(_ context.Context, s *doctorFacts) checkResult {
 	here, err := time.LoadLocation(zone)
 	if err != nil {
 		here = time.Local
-		v.add(checkFail, `write [owner] timezone = "Europe/Berlin" (or yours) into config.toml`, "there is no time zone %q", zone)
+		v.add(Fail, `write [owner] timezone = "Europe/Berlin" (or yours) into config.toml`, "there is no time zone %q", zone)
 	}
 	return v.result("%s, zone %s (%s)", console.InZone(now, here, true), zone, from)
 }
@@ -142,17 +146,17 @@ func checkClock(_ context.Context, s *doctorFacts) checkResult {
 // checkLeftovers looks for files of an earlier run. While a daemon runs, such files may be in use, so the check
 // is skipped. Temporary files, sockets and folders of a killed process are harmless, but they take room and
 // confuse a person who looks.
-func checkLeftovers(_ context.Context, s *doctorFacts) checkResult {
+func checkLeftovers(_ context.Context, s *facts) Result {
 	if !s.idle() {
 		return skipCheck("hob runs and looks after its files itself")
 	}
 	list, err := daemon.Leftovers(s.home)
 	if err != nil {
-		return checkResult{State: checkFail, Found: err.Error()}
+		return Result{State: Fail, Found: err.Error()}
 	}
 	temp, err := fs.Glob(os.DirFS(s.state()), "*.tmp")
 	if err != nil {
-		return checkResult{State: checkFail, Found: err.Error()}
+		return Result{State: Fail, Found: err.Error()}
 	}
 	// A daemon that stops properly removes its address file and its socket.
 	for _, name := range append(temp, "address", filepath.Join("run", "hob.sock")) {
@@ -162,8 +166,8 @@ func checkLeftovers(_ context.Context, s *doctorFacts) checkResult {
 	}
 	var v findings
 	for _, path := range list {
-		v.add(checkWarn, "", "%s is left of an earlier run", path)
-		v.fixes = append(v.fixes, checkFix{"removed " + path, func() error { return os.RemoveAll(path) }})
+		v.add(Warn, "", "%s is left of an earlier run", path)
+		v.fixes = append(v.fixes, repair{"removed " + path, func() error { return os.RemoveAll(path) }})
 	}
 	return v.result("nothing is left of an earlier run")
 }

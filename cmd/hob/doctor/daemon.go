@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -18,21 +18,21 @@ import (
 const slowStatus = time.Second
 
 // checkDaemon checks that the daemon answers and makes progress.
-func checkDaemon(_ context.Context, s *doctorFacts) checkResult {
+func checkDaemon(_ context.Context, s *facts) Result {
 	var v findings
 	switch {
 	// The lock is held, but neither the socket nor the port answers: the process hangs, or its socket was
 	// removed.
 	case errors.Is(s.databaseErr, daemon.ErrRunning):
-		v.add(checkFail, "hob service restart, or end the process that holds "+s.state("hob.lock"), "a hob holds this home, and does not answer")
+		v.add(Fail, "hob service restart, or end the process that holds "+s.state("hob.lock"), "a hob holds this home, and does not answer")
 	// Nothing answers and nothing holds the lock: hob simply does not run, which may be on purpose.
 	case s.client == nil && (s.idle() || errors.Is(s.clientErr, client.ErrNoDaemon)):
-		v.add(checkWarn, "hob up, or hob service start", "hob does not run")
+		v.add(Warn, "hob up, or hob service start", "hob does not run")
 	// A daemon runs, but its socket does not accept this user.
 	case s.client == nil:
-		v.add(checkFail, "only its owner may speak to it, or the group hob: sudo usermod -aG hob $USER, and log in again", "%v", s.clientErr)
+		v.add(Fail, "only its owner may speak to it, or the group hob: sudo usermod -aG hob $USER, and log in again", "%v", s.clientErr)
 	case s.statusErr != nil:
-		v.add(checkFail, "hob service logs", "hob answers, but not with its status: %v", s.statusErr)
+		v.add(Fail, "hob service logs", "hob answers, but not with its status: %v", s.statusErr)
 	default:
 		v.progress(s)
 	}
@@ -40,39 +40,39 @@ func checkDaemon(_ context.Context, s *doctorFacts) checkResult {
 }
 
 // progress reports a daemon that answers but does not get on. "stuck" is decided by the daemon's own watchdog.
-func (v *findings) progress(s *doctorFacts) {
+func (v *findings) progress(s *facts) {
 	if s.status.Thread.State == "stuck" {
-		v.add(checkFail, "hob service restart", "the thread makes no progress")
+		v.add(Fail, "hob service restart", "the thread makes no progress")
 	}
 	if s.status.Scheduler.State == "stuck" {
-		v.add(checkFail, "hob service restart", "the scheduler makes no progress")
+		v.add(Fail, "hob service restart", "the scheduler makes no progress")
 	}
 	if s.status.Database.Fault != "" {
-		v.add(checkFail, "hob status; docs/starting.md says what to do", "hob cannot store: %s", s.status.Database.Fault)
+		v.add(Fail, "hob status; docs/starting.md says what to do", "hob cannot store: %s", s.status.Database.Fault)
 	}
 	if s.status.SafeMode.On {
-		v.add(checkFail, "hob safe-mode off", "safe mode is on: %s", s.status.SafeMode.Why)
+		v.add(Fail, "hob safe-mode off", "safe mode is on: %s", s.status.SafeMode.Why)
 	}
 	if s.took > slowStatus {
-		v.add(checkWarn, "look what else the machine does", "hob took %s to answer", console.Span(s.took.Milliseconds()))
+		v.add(Warn, "look what else the machine does", "hob took %s to answer", console.Span(s.took.Milliseconds()))
 	}
 }
 
 // checkModel checks that each configured model can be reached with its key. The roster says which models are
 // resting after errors; the list of servers says which of them answer now.
-func checkModel(ctx context.Context, s *doctorFacts) checkResult {
+func checkModel(ctx context.Context, s *facts) Result {
 	roster, rosterErr := client.Show(ctx, s.client, api.ShowRoster, "")
 	servers, serversErr := client.Show(ctx, s.client, api.ShowModelServers, "")
 	if err := errors.Join(rosterErr, serversErr); err != nil {
-		return checkResult{State: checkFail, Found: err.Error(), Repair: "hob model list"}
+		return Result{State: Fail, Found: err.Error(), Repair: "hob model list"}
 	}
 	var v findings
 	for _, m := range roster.Models {
 		// A fault, such as a missing key, stays until the config changes. A model that rests is tried again by itself.
 		if m.Fault != "" {
-			v.add(checkFail, "hob model list", "%s cannot be asked: %s", m.Name, m.Fault)
+			v.add(Fail, "hob model list", "%s cannot be asked: %s", m.Name, m.Fault)
 		} else if m.Resting != nil {
-			v.add(checkWarn, "hob model test "+m.Name, "%s rests until %s: %s", m.Name, console.Exact(m.Resting.Until), m.Resting.Fault)
+			v.add(Warn, "hob model test "+m.Name, "%s rests until %s: %s", m.Name, console.Exact(m.Resting.Until), m.Resting.Fault)
 		}
 	}
 	for _, server := range servers {
@@ -81,7 +81,7 @@ func checkModel(ctx context.Context, s *doctorFacts) checkResult {
 			if server.Hint != "" {
 				repair = server.Hint + "; then: " + repair
 			}
-			v.add(checkFail, repair, "%s at %s: %s", server.Backend, server.BaseURL, server.Error)
+			v.add(Fail, repair, "%s at %s: %s", server.Backend, server.BaseURL, server.Error)
 		}
 	}
 	switch {
@@ -98,10 +98,10 @@ func checkModel(ctx context.Context, s *doctorFacts) checkResult {
 }
 
 // checkVoice checks that the endpoint of [voice] answers and accepts its key. Nothing is transcribed.
-func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
+func checkVoice(ctx context.Context, s *facts) Result {
 	voice, err := client.Show(ctx, s.client, api.ShowTranscription, "")
 	if err != nil {
-		return checkResult{State: checkFail, Found: err.Error(), Repair: "hob service logs"}
+		return Result{State: Fail, Found: err.Error(), Repair: "hob service logs"}
 	}
 	var v findings
 	// Without an endpoint there is nothing before the colon.
@@ -109,9 +109,9 @@ func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
 	switch {
 	// An endpoint that is only busy is no mistake of the config.
 	case voice.Error != "" && voice.Temporary:
-		v.add(checkWarn, "try it again in a while: hob doctor", "%s", found)
+		v.add(Warn, "try it again in a while: hob doctor", "%s", found)
 	case voice.Error != "":
-		v.add(checkFail, "look at base_url, model and api_key in [voice] of config.toml", "%s", found)
+		v.add(Fail, "look at base_url, model and api_key in [voice] of config.toml", "%s", found)
 	case voice.BaseURL == "":
 		return v.result("no [voice] is set: hob keeps voice notes, and does not listen to them")
 	case !voice.Key:
@@ -122,7 +122,7 @@ func checkVoice(ctx context.Context, s *doctorFacts) checkResult {
 
 // checkChannels reports the directions that the host of the channels has seen fail. It sends nothing: a
 // direction that was not used yet is only counted.
-func checkChannels(_ context.Context, s *doctorFacts) checkResult {
+func checkChannels(_ context.Context, s *facts) Result {
 	var v findings
 	untried := 0
 	for _, c := range s.status.Channels {
@@ -135,9 +135,9 @@ func checkChannels(_ context.Context, s *doctorFacts) checkResult {
 		for what, d := range map[string]api.Direction{"receive": c.Receiving, "send": c.Sending} {
 			switch d.State {
 			case "down":
-				v.add(checkFail, "look at [channels."+c.Name+"] in config.toml; it is tried again for as long as it takes", "%s cannot %s since %s: %s", c.Name, what, console.Exact(d.Since), d.LastError)
+				v.add(Fail, "look at [channels."+c.Name+"] in config.toml; it is tried again for as long as it takes", "%s cannot %s since %s: %s", c.Name, what, console.Exact(d.Since), d.LastError)
 			case "degraded":
-				v.add(checkWarn, "", "%s had trouble to %s: %s", c.Name, what, d.LastError)
+				v.add(Warn, "", "%s had trouble to %s: %s", c.Name, what, d.LastError)
 			}
 		}
 	}
@@ -158,12 +158,12 @@ func checkChannels(_ context.Context, s *doctorFacts) checkResult {
 const nextJobs = 200
 
 // checkJobs reports jobs that cannot run, and jobs whose last runs failed.
-func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
+func checkJobs(ctx context.Context, s *facts) Result {
 	// One request for the jobs that are known to be in trouble, one for the next jobs. A job can be in both answers.
 	known, err := client.List(ctx, s.client, api.Jobs, client.Filter{State: scheduler.InTrouble, Limit: 1000})
 	next, err2 := client.List(ctx, s.client, api.Jobs, client.Filter{Limit: nextJobs})
 	if err := errors.Join(err, err2); err != nil {
-		return checkResult{State: checkFail, Found: err.Error(), Repair: "hob cron list"}
+		return Result{State: Fail, Found: err.Error(), Repair: "hob cron list"}
 	}
 	var v findings
 	seen := map[int64]bool{}
@@ -174,9 +174,9 @@ func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
 		seen[j.ID] = true
 		switch {
 		case j.Broken != "":
-			v.add(checkFail, fmt.Sprintf("hob cron update %s, or hob cron rm %s", j.Name, j.Name), "%s is broken: %s", j.Name, j.Broken)
+			v.add(Fail, fmt.Sprintf("hob cron update %s, or hob cron rm %s", j.Name, j.Name), "%s is broken: %s", j.Name, j.Broken)
 		case j.Failures > 0:
-			v.add(checkWarn, "hob cron runs "+j.Name, "%s failed %s in a row", j.Name, console.Plural(int64(j.Failures), "time"))
+			v.add(Warn, "hob cron runs "+j.Name, "%s failed %s in a row", j.Name, console.Plural(int64(j.Failures), "time"))
 		}
 	}
 	return v.result("%s, none broken", console.Plural(max(int64(s.status.Scheduler.Jobs), int64(len(seen))), "job"))
@@ -186,7 +186,7 @@ func checkJobs(ctx context.Context, s *doctorFacts) checkResult {
 const failureWindow = 24 * time.Hour
 
 // checkFailures counts recent dead letters and failed turns.
-func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
+func checkFailures(ctx context.Context, s *facts) Result {
 	since := s.now().Add(-failureWindow)
 	var v findings
 	for _, of := range []struct {
@@ -205,10 +205,10 @@ func checkFailures(ctx context.Context, s *doctorFacts) checkResult {
 	} {
 		n, err := of.count()
 		if err != nil {
-			return checkResult{State: checkFail, Found: err.Error(), Repair: "hob " + of.resource + " list"}
+			return Result{State: Fail, Found: err.Error(), Repair: "hob " + of.resource + " list"}
 		}
 		if n > 0 {
-			v.add(checkWarn, of.repair, "%d × %s", n, of.what)
+			v.add(Warn, of.repair, "%d × %s", n, of.what)
 		}
 	}
 	return v.result("nothing was given up within a day")

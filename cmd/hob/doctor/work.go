@@ -1,0 +1,291 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+	"hob/scheduler"
+)
+
+// listed gets the rows of a list, or the result of a check that could not get them.
+func listed[R any](ctx context.Context, s *facts, l api.List[R], f client.Filter, command string) ([]R, *Result) {
+	rows, err := client.List(ctx, s.client, l, f)
+	if err != nil {
+		return nil, &Result{State: Fail, Found: err.Error(), Repair: command}
+	}
+	return rows, nil
+}
+
+// checkPrice looks for models in use whose price nobody knows.
+func checkPrice(ctx context.Context, s *facts) Result {
+	roster, err := client.Show(ctx, s.client, api.ShowRoster, "")
+	if err != nil {
+		return Result{State: Fail, Found: err.Error(), Repair: "hob model list"}
+	}
+	var v findings
+	n := 0
+	for _, m := range roster.Models {
+		// OpenRouter reports the cost of each answer, and codex is paid by a subscription.
+		if m.Order == 0 || m.Local || m.Backend == "openrouter" || m.Backend == "codex" {
+			continue
+		}
+		n++
+		if !m.Price.Known() {
+			v.add(Warn, "write price = { input = 3.0, output = 15.0 } with its prices into its section of config.toml", "the price of %s (%s) is not known", m.Name, m.Model)
+		}
+	}
+	return v.result("%s with a known price", console.Plural(n, "model"))
+}
+
+// checkBudget compares what was spent today with the caps. A cap of 0 is the owner's wish.
+func checkBudget(_ context.Context, s *facts) Result {
+	var v findings
+	b := s.status.Budget
+	if b.PerDayMicros > 0 && b.Used.Micros()+b.ReservedMicros >= b.PerDayMicros {
+		v.add(Warn, "hob budget show, then hob budget set --per-day AMOUNT", "today's budget is used up")
+	}
+	if b.PerDayTokens > 0 && b.UsedTokens+b.ReservedTokens >= b.PerDayTokens {
+		v.add(Warn, "hob budget show, then hob budget set --tokens-per-day NUMBER", "today's tokens for models without a known price are used up")
+	}
+	return v.result("there is something left for today")
+}
+
+// checkPairing looks for channels on which nobody is the owner.
+func checkPairing(ctx context.Context, s *facts) Result {
+	list, failed := listed(ctx, s, api.Channels, client.Filter{}, "hob channels list")
+	if failed != nil {
+		return *failed
+	}
+	var v findings
+	for _, c := range list {
+		switch {
+		case !c.Pairs || len(c.Owner) > 0 || c.Unfit:
+		case len(c.FormerOwners) > 0:
+			v.add(Warn, "hob pairing start "+c.Name, "hob has another account on %s than when you were paired", c.Name)
+		default:
+			v.add(Warn, "hob pairing start "+c.Name, "nobody is paired on %s", c.Name)
+		}
+	}
+	return v.result("hob knows you on all channels")
+}
+
+// checkGates looks for the programs that gates run. A service has another PATH than a terminal.
+func checkGates(ctx context.Context, s *facts) Result {
+	jobs, failed := listed(ctx, s, api.Jobs, client.Filter{Limit: nextJobs}, "hob cron list")
+	if failed != nil {
+		return *failed
+	}
+	var v findings
+	path, from, n := "", "", 0
+	for _, j := range jobs {
+		// The daemon has accepted the gate; only its command matters here.
+		g, err := scheduler.ParseGate(j.Gate)
+		word := gateProgram(g.Command)
+		if err != nil || word == "" {
+			continue
+		}
+		if n++; n == 1 {
+			path, from = s.path(ctx)
+		}
+		if !s.findable(word, path) {
+			v.add(Warn, fmt.Sprintf("install %s, or write its whole path: hob cron update %s --gate …", word, j.Name), "%s: the program %s of its gate is not in the PATH of %s", j.Name, word, from)
+		}
+	}
+	return v.result("%s with a command that is there", console.Plural(n, "gate"))
+}
+
+// gateProgram returns the program that a command begins with; "" if that is a word of the shell, or not plain enough to tell.
+func gateProgram(command string) string {
+	words := strings.Fields(command)
+	if len(words) == 0 || strings.ContainsAny(words[0], "$=(){}[];|&<>\"'`\\*?!#") {
+		return ""
+	}
+	// POSIX, Shell Command Language, 2.4 and 2.14, and the built-in utilities of 1.6.
+	shell := strings.Fields("if for while until case : . break continue eval exec exit export readonly return set shift times trap unset alias bg cd command false fc fg getopts hash jobs kill newgrp pwd read true type ulimit umask unalias wait echo printf test source local")
+	if slices.Contains(shell, words[0]) {
+		return ""
+	}
+	return words[0]
+}
+
+// path returns the PATH in which commands are looked for, and whose it is: that of the service's process, if it can be read, else of this terminal.
+func (s *facts) path(ctx context.Context) (path, from string) {
+	if st, err := s.service(ctx); err == nil && st.PID > 0 {
+		text, err := os.ReadFile(filepath.Join(s.proc, strconv.Itoa(st.PID), "environ")) // proc_pid_environ(5): pairs that end with NUL
+		for pair := range strings.SplitSeq(string(text), "\x00") {
+			if value, ok := strings.CutPrefix(pair, "PATH="); ok && err == nil {
+				return value, "the service"
+			}
+		}
+	}
+	return s.env("PATH"), "this terminal"
+}
+
+// findable reports whether a program is found as a shell would find it: with a slash it is a path, relative to the workspace.
+func (s *facts) findable(word, path string) bool {
+	dirs := filepath.SplitList(path)
+	if strings.HasPrefix(word, "~") {
+		word = s.filePath(word)
+	}
+	if strings.Contains(word, "/") {
+		dirs = []string{filepath.Join(s.home, "workspace")}
+	}
+	for _, dir := range dirs {
+		if filepath.IsAbs(word) {
+			dir = ""
+		}
+		if info, err := os.Stat(filepath.Join(dir, word)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// checkWatches looks for watches that cannot run, and for folders that are gone.
+func checkWatches(ctx context.Context, s *facts) Result {
+	list, failed := listed(ctx, s, api.Watches, client.Filter{Limit: 1000}, "hob watch list")
+	if failed != nil {
+		return *failed
+	}
+	var v findings
+	for _, w := range list {
+		if w.Paused {
+			continue
+		}
+		if w.Broken != "" {
+			v.add(Fail, fmt.Sprintf("hob watch show %s, or hob watch rm %s", w.Name, w.Name), "%s is broken: %s", w.Name, w.Broken)
+		}
+		for _, path := range w.Paths {
+			// A glob may match something later.
+			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(path, "*?[{") {
+				v.add(Warn, fmt.Sprintf("make it again, or hob watch update %s", w.Name), "%s watches %s, which is not there", w.Name, path)
+			}
+		}
+	}
+	return v.result("watches that work: %d", len(list))
+}
+
+// fewWatches is a limit that one large folder exceeds: each subfolder takes one (inotify(7)).
+const fewWatches = 65536
+
+// checkInotify compares the kernel's limit with what watches usually need.
+func checkInotify(ctx context.Context, s *facts) Result {
+	text, err := os.ReadFile(filepath.Join(s.proc, "sys", "fs", "inotify", "max_user_watches"))
+	if err != nil {
+		return skipCheck("this system has no such limit")
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return Result{State: Fail, Found: "max_user_watches is not a number: " + err.Error()}
+	}
+	list, failed := listed(ctx, s, api.Watches, client.Filter{Limit: 1}, "hob watch list")
+	if failed != nil {
+		return *failed
+	}
+	var v findings
+	if len(list) > 0 && n < fewWatches {
+		v.add(Warn, "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/90-inotify.conf, then: sudo sysctl --system", "all programs together can watch %d folders", n)
+	}
+	return v.result("all programs together can watch %d folders", n)
+}
+
+// checkQuestions counts the open questions.
+func checkQuestions(_ context.Context, s *facts) Result {
+	var v findings
+	if n := s.status.Questions; n > 0 {
+		v.add(Warn, "hob approvals list", "questions that wait for your answer: %d", n)
+	}
+	return v.result("nothing waits for you")
+}
+
+// checkHeld counts the held messages.
+func checkHeld(_ context.Context, s *facts) Result {
+	var v findings
+	if n := s.status.Outbox.Held; n > 0 {
+		v.add(Warn, "hob outbox list --state held, then hob outbox retry ID or hob outbox drop ID", "held messages: %d", n)
+	}
+	return v.result("no message is held")
+}
+
+// slowMessage is the age of an unsent message that something else than its turn holds back.
+const slowMessage = time.Hour
+
+// checkOutbox looks for messages that should have gone out.
+func checkOutbox(ctx context.Context, s *facts) Result {
+	rows, failed := listed(ctx, s, api.Outbox, client.Filter{State: "ready", Limit: 1000}, "hob outbox list")
+	if failed != nil {
+		return *failed
+	}
+	var v findings
+	old := 0
+	for _, r := range rows {
+		if r.Created.Before(s.now().Add(-slowMessage)) && !r.NotBefore.After(s.now()) {
+			old++
+		}
+	}
+	if old > 0 {
+		v.add(Warn, "hob channels list, then hob outbox list --state ready", "messages that could not be sent for more than an hour: %d", old)
+	}
+	return v.result("%s on the way", console.Plural(len(rows), "message"))
+}
+
+// checkMCP looks for MCP servers that fail, or that the owner has not accepted.
+func checkMCP(ctx context.Context, s *facts) Result {
+	list, failed := listed(ctx, s, api.MCPServers, client.Filter{}, "hob mcp list")
+	if failed != nil {
+		return *failed
+	}
+	var v findings
+	for _, m := range list {
+		switch {
+		case slices.Contains([]string{"new", "asked", "changed"}, m.State):
+			v.add(Warn, "hob mcp accept "+m.Name, "%s waits until you accept its tools", m.Name)
+		case m.Problem != "":
+			v.add(Fail, "hob mcp test "+m.Name, "%s: %s", m.Name, m.Problem)
+		}
+	}
+	return v.result("%s", console.Plural(len(list), "server"))
+}
+
+// checkAccounts looks for accounts that cannot be used, for example because a password has expired.
+func checkAccounts(ctx context.Context, s *facts) Result {
+	list, failed := listed(ctx, s, api.LinkedAccounts, client.Filter{}, "hob account list")
+	if failed != nil {
+		return *failed
+	}
+	var v findings
+	for _, a := range list {
+		if a.Problem != "" {
+			v.add(Fail, "hob account test "+a.Name, "%s: %s", a.Name, a.Problem)
+		}
+	}
+	return v.result("%s", console.Plural(len(list), "account"))
+}
+
+// checkSkills looks for skills that are broken, and for those that the owner has not accepted.
+func checkSkills(ctx context.Context, s *facts) Result {
+	list, failed := listed(ctx, s, api.Skills, client.Filter{}, "hob skills list")
+	if failed != nil {
+		return *failed
+	}
+	var v findings
+	for _, k := range list {
+		switch {
+		case k.Problem != "":
+			v.add(Warn, "hob skills check "+k.Name, "%s: %s", k.Name, k.Problem)
+		case slices.Contains([]string{"new", "asked", "changed"}, k.State):
+			v.add(Warn, fmt.Sprintf("read it, then: hob skills trust %s", k.Name), "%s is not accepted as it is now", k.Name)
+		}
+	}
+	return v.result("%s", console.Plural(len(list), "skill"))
+}
