@@ -23,6 +23,17 @@ type Build struct {
 	At      time.Time // of its commit; zero: not known
 }
 
+// world is the machine. Tests have another one.
+type world struct {
+	now     func() time.Time
+	free    func(dir string) (int64, error)
+	mine    func(path string) (bool, error) // whether a file belongs to the caller
+	lookup  func(ctx context.Context, host string) error
+	env     func(name string) string
+	machine func() (service.Machine, error)
+	proc    string // the folder of proc(5)
+}
+
 // facts is what several checks need. It is gathered once, so that all checks judge the same moment.
 type facts struct {
 	home      string
@@ -31,14 +42,7 @@ type facts struct {
 	closedErr error // why the caller may not read the home
 	build     Build
 
-	// The machine, for which tests have another one.
-	now     func() time.Time
-	free    func(dir string) (int64, error)
-	mine    func(path string) (bool, error) // whether a file belongs to the caller
-	lookup  func(ctx context.Context, host string) error
-	env     func(name string) string
-	machine func() (service.Machine, error)
-	proc    string // the folder of proc(5)
+	world
 
 	client      *client.Client // nil: no daemon answers
 	clientErr   error          // why client is nil
@@ -56,15 +60,7 @@ type facts struct {
 // gatherFacts asks the daemon for its status, or reads the database and the config itself if no daemon runs. Only a missing home path is an
 // error; every other failure is a fact that a check reports.
 func gatherFacts(ctx context.Context, a *cli.App, build Build) (*facts, error) {
-	s := &facts{build: build, now: time.Now, free: sys.DiskFree, env: os.Getenv, machine: service.Here, proc: "/proc"}
-	s.mine = func(path string) (bool, error) {
-		_, mine, err := sys.FileOwner(path)
-		return mine, err
-	}
-	s.lookup = func(ctx context.Context, host string) error {
-		_, err := net.DefaultResolver.LookupHost(ctx, host)
-		return err
-	}
+	s := &facts{build: build, world: realWorld()}
 	var err error
 	if s.home, s.named, err = a.HomeDir(); err != nil {
 		return nil, err
@@ -95,6 +91,21 @@ func gatherFacts(ctx context.Context, a *cli.App, build Build) (*facts, error) {
 	// Load applies the environment of this terminal, which a service does not have.
 	s.config, s.problems, s.configErr = config.Load(filepath.Join(s.home, "config.toml"), os.Environ())
 	return s, nil
+}
+
+// realWorld is this machine.
+func realWorld() world {
+	return world{
+		now: time.Now, free: sys.DiskFree, env: os.Getenv, machine: service.Here, proc: "/proc",
+		mine: func(path string) (bool, error) {
+			_, mine, err := sys.FileOwner(path)
+			return mine, err
+		},
+		lookup: func(ctx context.Context, host string) error {
+			_, err := net.DefaultResolver.LookupHost(ctx, host)
+			return err
+		},
+	}
 }
 
 // checkAccess finds out whether the caller may read the home. A home of another user is left alone even by root: opening the database
