@@ -180,14 +180,14 @@ func TestChangeWithoutList(t *testing.T) {
 	h := start(t, map[string]config.MCPServer{"notes": {URL: s.URL, Timeout: time.Minute}})
 	h.accept("notes")
 	script.Faults = map[string]mcptest.Fault{"tools/list": mcptest.Hang}
-	h.Times.Start = time.Second
+	h.Limits.Start = time.Second
 	tool := h.tool("notes__do")
 	wantText(t, h.call(t.Context(), tool, `{}`), "ok do")
 	s.Play(script)
 	h.until("a call is refused", func() bool { return h.call(t.Context(), tool, `{}`).Code == tools.IO })
 	script.Faults = nil
 	s.Play(script)
-	h.Times.Start = time.Minute
+	h.Limits.Start = time.Minute
 	wantText(t, h.call(t.Context(), tool, `{}`), "ok do")
 }
 

@@ -73,7 +73,7 @@ func fails(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.S
 	t.Helper()
 	h := start(t, map[string]config.MCPServer{"notes": c}, func(d *mcp.Deps) {
 		if method == "server/discover" || fault == mcptest.Hang {
-			d.Times.Hello = 500 * time.Millisecond
+			d.Limits.Hello = 500 * time.Millisecond
 		}
 	})
 	h.accept("notes")

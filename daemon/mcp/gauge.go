@@ -18,6 +18,7 @@ import (
 type gauge struct {
 	io.ReadCloser
 	clock sys.Clock
+	burst float64 // bytes that may come at once
 
 	messages bool // each line is a message
 	inBatch  bool // the line that comes is a batch
@@ -30,8 +31,8 @@ type gauge struct {
 	err  error
 }
 
-func newGauge(r io.ReadCloser, clock sys.Clock) *gauge {
-	return &gauge{ReadCloser: r, clock: clock, left: burstBytes, last: clock.Mono()}
+func newGauge(r io.ReadCloser, s *Service) *gauge {
+	return &gauge{ReadCloser: r, clock: s.Clock, burst: float64(s.Limits.Burst), left: float64(s.Limits.Burst), last: s.Clock.Mono()}
 }
 
 // Read reads within the limit.
@@ -82,9 +83,9 @@ func (g *gauge) take(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.clock.Mono()
-	g.left = min(g.left+(now-g.last).Seconds()*steadyRate, burstBytes) - float64(n)
+	g.left = min(g.left+(now-g.last).Seconds()*g.burst/32, g.burst) - float64(n)
 	if g.last = now; g.left < 0 && g.err == nil {
-		g.err = fmt.Errorf("%w: more than %d MB at once", errFlood, burstBytes>>20)
+		g.err = fmt.Errorf("%w: more than %d MB at once", errFlood, int(g.burst)>>20)
 	}
 	return g.err
 }

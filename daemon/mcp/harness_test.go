@@ -35,6 +35,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
+// sizes are the limits of what a server may send: those of hob, or an eighth of them in a short run.
+func sizes() mcp.Limits {
+	l := mcp.Limits{Pause: time.Nanosecond, Frame: 8 << 20, Burst: 32 << 20}
+	if testing.Short() {
+		l.Frame, l.Burst = l.Frame/8, l.Burst/8
+	}
+	return l
+}
+
 // patience is how long a test waits for something that must happen.
 const patience = 30 * time.Second
 
@@ -68,7 +77,7 @@ func start(t testing.TB, servers map[string]config.MCPServer, change ...func(*mc
 		Resolve:  func(_ context.Context, _, ref string) (string, error) { return ref, nil },
 		Ways:     h,
 		Registry: runtime.NewRegistry(nil), Spawn: h.spawn, Event: h.event, Tell: h.tell, Home: h.home, Instance: "test-" + sys.RandomIDs().Code(8),
-		Environ: os.Environ(), Version: "test", Clock: sys.RealClock(), Log: log, Times: mcp.Times{Pause: time.Nanosecond},
+		Environ: os.Environ(), Version: "test", Clock: sys.RealClock(), Log: log, Limits: sizes(),
 	}
 	for _, f := range change {
 		f(&d)
@@ -234,13 +243,13 @@ func wantText(t testing.TB, r tools.Result, want string) {
 // short gives the servers little time, because one of them will not answer; long gives them the usual time again.
 func (h *hob) short(fault mcptest.Fault) {
 	if fault == mcptest.Hang || fault == mcptest.TextID || fault == mcptest.Neither || fault == mcptest.Unversion {
-		h.Times.Start = 3 * time.Second
+		h.Limits.Start = 3 * time.Second
 		h.limit(2 * time.Second)
 	}
 }
 
 func (h *hob) long() {
-	h.Times.Start = time.Minute
+	h.Limits.Start = time.Minute
 	h.limit(time.Minute)
 }
 

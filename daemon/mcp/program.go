@@ -22,16 +22,11 @@ import (
 	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/sandbox"
-	"hob/daemon/sys"
 	"hob/tools/runtime"
 )
 
-// Limits of what a server sends.
+// What takes more memory here than bytes on the wire counts as so many bytes.
 const (
-	maxFrame   = 8 << 20  // bytes of one message
-	burstBytes = 32 << 20 // bytes at once
-	steadyRate = 1 << 20  // bytes a second after that
-	// What takes more memory here than bytes on the wire counts as so many bytes.
 	messageCost = 4 << 10  // each message
 	requestCost = 32 << 10 // each request of a server, which hob answers
 	batchCost   = 64       // times its size, a batch: it holds many messages
@@ -53,6 +48,7 @@ func (v *server) open(ctx context.Context) (wire, error) {
 type program struct {
 	service *runtime.Service
 	in      *gauge
+	frame   int // bytes of one message
 	out     *patient
 	errs    tail
 	file    string // what was started, see fileOf
@@ -66,7 +62,7 @@ func (v *server) program(ctx context.Context) (wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{drained: make(chan struct{})}
+	p := &program{drained: make(chan struct{}), frame: v.svc.Limits.Frame}
 	if p.remove, err = workFolder(v.svc); err != nil {
 		return nil, err
 	}
@@ -78,13 +74,13 @@ func (v *server) program(ctx context.Context) (wire, error) {
 	if p.service, err = v.svc.Registry.StartService(v.svc.Spawn, spec); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", spec.Argv[0], err), p.clean())
 	}
-	p.in = newGauge(p.service.Out, v.svc.Clock)
+	p.in = newGauge(p.service.Out, v.svc)
 	p.in.messages = true
-	p.out = &patient{WriteCloser: p.service.In, most: v.svc.Times.Write, late: func(err error) {
+	p.out = &patient{WriteCloser: p.service.In, most: v.svc.Limits.Write, late: func(err error) {
 		p.in.stop(err)
 		p.service.Stop()
 	}}
-	v.svc.Spawn.Once("MCP stderr", func() error { return p.drain(v.svc.Clock) })
+	v.svc.Spawn.Once("MCP stderr", func() error { return p.drain(v.svc) })
 	return p, nil
 }
 
@@ -230,7 +226,7 @@ func (v *server) home(path string) string {
 }
 
 func (p *program) transport() sdk.Transport {
-	return metered{&sdk.IOTransport{Reader: p.in, Writer: p.out, MaxLineLength: maxFrame}, p.in}
+	return metered{&sdk.IOTransport{Reader: p.in, Writer: p.out, MaxLineLength: p.frame}, p.in}
 }
 
 // blocked reports whether the program does not read what it is sent at this moment, so that there is no end in order.
@@ -288,9 +284,9 @@ func (p *program) clean() error {
 }
 
 // drain reads stderr, which counts as output too.
-func (p *program) drain(clock sys.Clock) error {
+func (p *program) drain(s *Service) error {
 	defer close(p.drained)
-	from := newGauge(p.service.Errs, clock)
+	from := newGauge(p.service.Errs, s)
 	b := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(b)

@@ -106,7 +106,7 @@ func TestProgramIsPinned(t *testing.T) {
 	write("one")
 	c := program(s)
 	c.Command, c.Args = file, nil
-	h := start(t, map[string]config.MCPServer{"notes": c}, func(d *mcp.Deps) { d.Times.Idle = time.Nanosecond })
+	h := start(t, map[string]config.MCPServer{"notes": c}, func(d *mcp.Deps) { d.Limits.Idle = time.Nanosecond })
 	if offer := h.accept("notes"); !strings.Contains(strings.Join(offer.Allows, "\n"), "it runs "+file+", SHA-256 ") {
 		t.Errorf("what is accepted does not say what it runs: %q", offer.Allows)
 	}

@@ -284,7 +284,7 @@ func (v *server) failed(ctx context.Context, err error) error {
 	v.mu.Lock()
 	v.failures++
 	v.fault = firstLine(err.Error())
-	pause := v.svc.Times.Pause << min(v.failures-1, 20)
+	pause := v.svc.Limits.Pause << min(v.failures-1, 20)
 	v.until = v.svc.Clock.Mono() + min(pause, lastPause)
 	n, fault := v.failures, v.fault
 	v.mu.Unlock()

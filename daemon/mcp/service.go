@@ -88,16 +88,18 @@ type Deps struct {
 	Version   string                                      // hob's, which servers get
 	Clock     sys.Clock
 	Log       *slog.Logger
-	Times     Times // zero values: the defaults
+	Limits    Limits // zero values: the defaults
 }
 
-// Times limits how long a server may take.
-type Times struct {
+// Limits bounds the time and the bytes that a server may take.
+type Limits struct {
 	Hello time.Duration // for the first message in the newest version of the protocol; default 10 s
 	Start time.Duration // until the list of tools is complete; default 1 min
 	Idle  time.Duration // after its last call, a server is ended; default 10 min
 	Pause time.Duration // after a failure; it doubles with each further one, up to 5 min; default 1 s
 	Write time.Duration // until it has read what it is sent; default 10 s
+	Frame int           // of one message; default 8 MB
+	Burst int           // of all messages at once; default 32 MB. After that it may send one part in 32 of it each second
 }
 
 // Service knows the servers of the config and calls their tools. It is safe for concurrent use.
@@ -114,8 +116,11 @@ var _ host.Servers = (*Service)(nil)
 
 // NewService makes a service without servers.
 func NewService(d Deps) *Service {
-	t := d.Times
-	d.Times = Times{cmp.Or(t.Hello, 10*time.Second), cmp.Or(t.Start, time.Minute), cmp.Or(t.Idle, 10*time.Minute), cmp.Or(t.Pause, time.Second), cmp.Or(t.Write, 10*time.Second)}
+	l := d.Limits
+	d.Limits = Limits{
+		cmp.Or(l.Hello, 10*time.Second), cmp.Or(l.Start, time.Minute), cmp.Or(l.Idle, 10*time.Minute), cmp.Or(l.Pause, time.Second), cmp.Or(l.Write, 10*time.Second),
+		cmp.Or(l.Frame, 8<<20), cmp.Or(l.Burst, 32<<20),
+	}
 	return &Service{Deps: d, wake: make(chan struct{}, 1), servers: map[string]*server{}}
 }
 

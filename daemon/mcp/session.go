@@ -82,7 +82,7 @@ func (v *server) offered(ctx context.Context) (offered, error) {
 
 // start connects to the server and reads its list of tools.
 func (v *server) start(ctx context.Context) (*session, offered, error) {
-	most := v.svc.Times.Start
+	most := v.svc.Limits.Start
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w: its start took more than %s", errSlow, most))
 	defer cancel()
 	s, err := v.connect(ctx, "")
@@ -118,7 +118,7 @@ func (v *server) connect(ctx context.Context, protocol string) (*session, error)
 	client.AddSendingMiddleware(s.rounds)
 	if protocol == "" {
 		var stop context.CancelFunc
-		most := v.svc.Times.Hello
+		most := v.svc.Limits.Hello
 		ctx, stop = context.WithTimeoutCause(ctx, most, fmt.Errorf("%w: it said nothing for %s", errSlow, most))
 		defer stop()
 	}
@@ -323,7 +323,7 @@ func (s *session) recheck(ctx context.Context) (got offered, again bool, err err
 	again, s.changed = s.changed, false
 	s.mu.Unlock()
 	if again {
-		most := s.server.svc.Times.Start
+		most := s.server.svc.Limits.Start
 		ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w: its list took more than %s", errSlow, most))
 		defer cancel()
 		if got, err = s.offered(ctx); err != nil {
@@ -385,7 +385,7 @@ func (s *session) finish(token string) {
 		s.idle = time.AfterFunc(0, s.expire)
 		return
 	}
-	s.idle = time.AfterFunc(s.server.svc.Times.Idle, s.expire)
+	s.idle = time.AfterFunc(s.server.svc.Limits.Idle, s.expire)
 }
 
 // expire ends a session that nobody uses.

@@ -40,7 +40,7 @@ func (v *server) service(ctx context.Context) (wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &limited{base: base, headers: headers, in: newGauge(io.NopCloser(nil), v.svc.Clock), most: v.svc.Times.Write}
+	g := &limited{base: base, headers: headers, in: newGauge(io.NopCloser(nil), v.svc), frame: v.svc.Limits.Frame, most: v.svc.Limits.Write}
 	client := &http.Client{Transport: g, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a redirect could carry the headers elsewhere
 	}}
@@ -50,7 +50,7 @@ func (v *server) service(ctx context.Context) (wire, error) {
 }
 
 func (w *web) transport() sdk.Transport {
-	return &sdk.StreamableClientTransport{Endpoint: w.url, HTTPClient: w.client, OAuthHandler: w.auth, MaxRetries: 2, MaxEventSize: maxFrame}
+	return &sdk.StreamableClientTransport{Endpoint: w.url, HTTPClient: w.client, OAuthHandler: w.auth, MaxRetries: 2, MaxEventSize: w.guard.frame}
 }
 
 func (w *web) charge(bytes int) error { return w.guard.in.take(bytes) }
@@ -85,6 +85,7 @@ type limited struct {
 	base    http.RoundTripper
 	headers map[string]string
 	in      *gauge
+	frame   int           // bytes of one answer or event
 	most    time.Duration // until the service takes hob's answer to a request of its own
 	late    func()        // is called when it takes longer: what waits to be sent takes memory
 
@@ -120,7 +121,7 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	default:
 		l.note(nil)
 	}
-	body := &counted{ReadCloser: resp.Body, in: l.in, left: maxFrame, over: cancel}
+	body := &counted{ReadCloser: resp.Body, in: l.in, frame: l.frame, left: l.frame, over: cancel}
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind == "text/event-stream" {
 		body.left, body.events = -1, true // each event is limited by the SDK
 	}
@@ -162,9 +163,10 @@ func (l *limited) fault() error {
 // counted is a body within the limits of a server.
 type counted struct {
 	io.ReadCloser
-	in   *gauge
-	left int // bytes that the body may still have; -1: as many as it likes
-	over context.CancelFunc
+	in    *gauge
+	frame int // bytes that the body may have
+	left  int // of these; -1: as many as it likes
+	over  context.CancelFunc
 
 	events bool // it is a stream of events, which end with an empty line
 	blank  bool // nothing came since the last end of a line
@@ -179,7 +181,7 @@ func (c *counted) Close() error {
 // Read reads within the limits.
 func (c *counted) Read(p []byte) (int, error) {
 	if c.left == 0 {
-		return 0, fmt.Errorf("%w: an answer of more than %d MB", errFlood, maxFrame>>20)
+		return 0, fmt.Errorf("%w: an answer of more than %d MB", errFlood, c.frame>>20)
 	}
 	if c.left > 0 && len(p) > c.left {
 		p = p[:c.left]
