@@ -94,12 +94,12 @@ func defangAll(s turn.Defanger, list []string) []string {
 }
 
 // stream publishes the pieces of an answer on the live feed. If the answer may contain untrusted text, it holds each piece back
-// until the end of a word, so that an address is defanged as a whole. end publishes the rest.
-func (r modelCalls) stream(ctx context.Context, st turn.Snapshot, n int) (piece func(llm.Delta), end func()) {
+// until the end of a word, so that an address is defanged as a whole. end publishes the rest. last is the newest event before the step.
+func (r modelCalls) stream(ctx context.Context, st turn.Snapshot, n int, last int64) (piece func(llm.Delta), end func()) {
 	offset, held, s := 0, "", r.run.defanger(ctx, st.Turn.Untrusted(), nil)
 	publish := func(text string) {
 		if text != "" {
-			r.run.thread.Feed.Publish(event.Piece{Turn: r.run.id, Step: n, Offset: offset, Text: text, Session: st.Turn.Key})
+			r.run.thread.Feed.Publish(event.Piece{Turn: r.run.id, Step: n, Offset: offset, Text: text, Session: st.Turn.Key, After: last})
 			offset += len(text)
 		}
 	}

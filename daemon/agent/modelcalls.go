@@ -216,7 +216,11 @@ func (r modelCalls) ask(ctx context.Context, model llm.Model, a *attempt) (llm.A
 		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has about %d tokens even after a compaction, %s takes %d", a.size.estimate(), a.info.Name(), a.info.Context)}
 	}
 	fail.Point("model.inflight")
-	piece, end := r.stream(ctx, a.st, a.step.N)
+	last, err := r.run.thread.Turns.LastEvent(ctx)
+	if err != nil {
+		r.run.thread.Log.Warn("the live view of an answer may be out of order", "turn", r.run.id, "err", err)
+	}
+	piece, end := r.stream(ctx, a.st, a.step.N, last)
 	answer, err := model.Answer(ctx, a.req, piece)
 	if err != nil {
 		return answer, err

@@ -50,6 +50,8 @@ type Turns interface {
 	// Commit writes the result of one step. It returns turn.ErrStale when another process owns the turn. It completes even
 	// when ctx ends.
 	Commit(ctx context.Context, c turn.Commit) error
+	// LastEvent returns the number of the newest event.
+	LastEvent(ctx context.Context) (int64, error)
 }
 
 // Artifacts keeps results that are too large for the transcript.

@@ -94,7 +94,7 @@ func TestKeepForeign(t *testing.T) {
 	}
 }
 
-// Bytes that arrive in pieces become the same artifact as the whole. What nobody ended, as after a crash, is swept; what was discarded is gone.
+// Bytes that arrive in pieces become the same artifact as the whole. A file that was not ended, as after a crash, is removed at the next start; so is a discarded one.
 func TestPieces(t *testing.T) {
 	dir, rows := t.TempDir(), table{}
 	s := artifacts.Store{Dir: dir, Workspace: t.TempDir(), Rows: rows, View: rows, IDs: sys.RandomIDs()}

@@ -81,6 +81,9 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 	return begun, err
 }
 
+// LastEvent returns the number of the newest event; 0: none.
+func (s Turns) LastEvent(ctx context.Context) (int64, error) { return Events(s).LastEvent(ctx) }
+
 // holds reports whether the claim has already reserved what a request needs.
 func holds(b turn.Begin) bool {
 	// The amount is computed again: it may differ from that of the claim.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -82,6 +83,7 @@ type stream struct {
 	seq    int64 // newest event written
 	events Events
 	pieces <-chan event.Piece
+	next   *event.Piece // taken from pieces; it waits for the events before it
 }
 
 // run writes until the client goes or the server stops. It takes the wake-up channel before it reads, so a
@@ -111,10 +113,11 @@ func (s *stream) wait(ctx context.Context, wake <-chan struct{}, beat <-chan tim
 		case <-wake:
 			return true, nil
 		case p := <-s.pieces:
-			if err := s.frame("", "text.delta", p); err != nil {
-				return false, err
+			// The events before it were committed, but their wake-up may come later.
+			if s.next = &p; p.After > s.seq {
+				return true, nil
 			}
-			if err := s.flush(); err != nil {
+			if err := errors.Join(s.drainPieces(s.seq), s.flush()); err != nil {
 				return false, err
 			}
 		case <-beat:
@@ -128,23 +131,24 @@ func (s *stream) wait(ctx context.Context, wake <-chan struct{}, beat <-chan tim
 	}
 }
 
-// catchUp writes the waiting pieces of text, then all stored events, so that a turn's last piece never comes after its end.
+// catchUp writes all stored events and the waiting pieces of text. A piece comes after the events before its step, and before the end of
+// its turn.
 func (s *stream) catchUp(ctx context.Context) error {
-	if err := s.drainPieces(); err != nil {
-		return err
-	}
 	for {
 		batch, err := s.events.After(ctx, s.seq, page)
 		if err != nil {
 			return fmt.Errorf("read events: %w", err)
 		}
 		for _, e := range batch {
+			if err := s.drainPieces(e.Seq - 1); err != nil {
+				return err
+			}
 			if err := s.frame(strconv.FormatInt(e.Seq, 10), e.Type, e); err != nil {
 				return err
 			}
 			s.seq = e.Seq
 		}
-		if err := s.flush(); err != nil {
+		if err := errors.Join(s.drainPieces(s.seq), s.flush()); err != nil {
 			return err
 		}
 		// A short batch is the last one. After a full one there may be more.
@@ -154,17 +158,24 @@ func (s *stream) catchUp(ctx context.Context) error {
 	}
 }
 
-// drainPieces writes the pieces of text that are waiting, without waiting for more.
-func (s *stream) drainPieces() error {
+// drainPieces writes the pieces of text that are waiting and come before the event after last. It does not wait for more.
+func (s *stream) drainPieces(last int64) error {
 	for {
-		select {
-		case p := <-s.pieces:
-			if err := s.frame("", "text.delta", p); err != nil {
-				return err
+		if s.next == nil {
+			select {
+			case p := <-s.pieces:
+				s.next = &p
+			default:
+				return nil
 			}
-		default:
+		}
+		if s.next.After > last {
 			return nil
 		}
+		if err := s.frame("", "text.delta", *s.next); err != nil {
+			return err
+		}
+		s.next = nil
 	}
 }
 

@@ -138,14 +138,21 @@ func TestFollow(t *testing.T) {
 		expect(t, p, "event: turn.started")
 		w.feed.Publish(event.Piece{Turn: 1, Text: "hel"})
 		expect(t, p, "event: text.delta\ndata: {\"turn\":1,\"step\":0,\"offset\":0,\"text\":\"hel\"")
-		for range 20 { // the stream is held up until both the piece and the end are there
-			w.add("pause", nil)
+		for range 20 { // the stream is held up until a call, the text after it and the end are there
+			pause := w.add("pause", nil)
 			synctest.Wait()
-			w.feed.Publish(event.Piece{Turn: 1, Offset: 3, Text: "lo"})
+			w.feed.Publish(event.Piece{Turn: 1, Offset: 3, Text: "before", After: pause})
+			call := w.add("tool.finished", nil)
+			w.feed.Publish(event.Piece{Turn: 1, Step: 1, Text: "behind", After: call})
 			w.add("turn.finished", nil)
 			text := p.rest()
-			if d, f := strings.Index(text, "lo\""), strings.Index(text, "turn.finished"); d < 0 || f < d {
-				t.Fatalf("the last piece must come before the end:\n%s", text)
+			at := -1
+			for _, part := range []string{"before", "tool.finished", "behind", "turn.finished"} {
+				if i := strings.Index(text, part); i <= at {
+					t.Fatalf("%q is not in its place:\n%s", part, text)
+				} else {
+					at = i
+				}
 			}
 		}
 		time.Sleep(16 * time.Second) // in the bubble
