@@ -15,7 +15,7 @@ import (
 
 // MCP is [mcp]: programs and services of others whose tools hob can use (https://modelcontextprotocol.io).
 type MCP struct {
-	Flat    bool                 `toml:"flat"`    // their tools are in each request, instead of behind the tool "tool"
+	Flat    bool                 `toml:"flat"`    // each request lists their tools; otherwise the tool "tool" finds them
 	Servers map[string]MCPServer `toml:"servers"` // [mcp.servers.NAME]; one with a mistake is missing
 }
 
@@ -280,7 +280,7 @@ func mcpPart(d *Snapshot) Part {
 				Name: "servers", Unset: "none", Example: `{ notes = { command = "mcp-notes", args = ["--folder", "/home/sam/notes"], binds = ["~/notes:ro"] } }`,
 				Doc: "The servers, by their names. A program has `command` or `install`, and `args`, `env`, `cwd`, `binds` and `network`; a service has `url`, `headers`, `issuer`, `client_id` and `client_secret`. Both may have `read_only` and `tainted` (lists of tools) and `timeout`.",
 			},
-			{Name: "flat", Example: "false", Doc: "Put the tools of all servers into each request to the model, instead of behind the tool `tool`. Each then costs tokens in every request."},
+			{Name: "flat", Example: "false", Doc: "List the tools of all servers in each request to the model. Each costs tokens in every request. Otherwise the model finds them with the tool `tool`."},
 		}),
 	}
 }

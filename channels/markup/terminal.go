@@ -184,7 +184,7 @@ func (w *screenText) leaf(l leaf, known int) {
 	}
 }
 
-// code draws code between two lines, so that what is copied from it is the code alone. A table has no frame; its first
+// code draws code between two lines, so a copy of it is code only. A table has no frame; its first
 // row is bold.
 func (w *screenText) code(l leaf, room int) []string {
 	var lines []string
