@@ -72,7 +72,7 @@ func TestScreenshot(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(picture, []byte(strings.ReplaceAll(svg(drawn), home, "/home/sam")), 0o644); err != nil {
+		if err := os.WriteFile(picture, []byte(strings.ReplaceAll(svg(drawn), home, "/home/sam")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

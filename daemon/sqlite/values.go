@@ -107,3 +107,10 @@ func Collect[T any](rs *sql.Rows, err error, scan func(*sql.Rows) (T, error)) (l
 	}
 	return list, rs.Err()
 }
+
+// Value scans a row that has one column.
+func Value[T any](rs *sql.Rows) (T, error) {
+	var v T
+	err := rs.Scan(&v)
+	return v, err
+}

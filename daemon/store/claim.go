@@ -125,7 +125,7 @@ func expireAll(tx *Tx) error {
 // expireInputs expires inputs that were not taken in time, and the fires that they belong to.
 func expireInputs(tx *Tx, now int64) error {
 	rs, err := tx.Query("UPDATE inbox INDEXED BY inbox_expiring SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ? RETURNING seq", now)
-	gone, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
+	gone, err := sqlite.Collect(rs, err, sqlite.Value[int64])
 	if err != nil {
 		return err
 	}

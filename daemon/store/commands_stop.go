@@ -16,7 +16,7 @@ func (s Commands) StopChildren(ctx context.Context) (n int, err error) {
 		}
 		// The parents end first: if a subagent ended first, it would wake its parent.
 		rs, err := tx.Query("SELECT t.id FROM turns t JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on WHERE t.state = 'waiting' AND w.kind = 'child' AND w.met = 0")
-		parked, err := sqlite.Collect(rs, err, scanID)
+		parked, err := sqlite.Collect(rs, err, sqlite.Value[int64])
 		if err != nil {
 			return fmt.Errorf("look for parked turns: %w", err)
 		}
@@ -33,7 +33,7 @@ func (s Commands) StopChildren(ctx context.Context) (n int, err error) {
 func (s Commands) StopParked(ctx context.Context) (n int, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		rs, err := tx.Query("SELECT id FROM turns WHERE state IN ('waiting', 'ready')")
-		ids, err := sqlite.Collect(rs, err, scanID)
+		ids, err := sqlite.Collect(rs, err, sqlite.Value[int64])
 		if err != nil {
 			return err
 		}

@@ -197,10 +197,7 @@ func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err 
 	if err := s.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM plans WHERE session = ?)", session).Scan(&l.Plan); err != nil {
 		return l, err
 	}
-	number := func(rs *sql.Rows) (n int64, err error) {
-		err = rs.Scan(&n)
-		return n, err
-	}
+	number := sqlite.Value[int64]
 	rs, err := s.core.read().QueryContext(ctx, "SELECT id FROM turns WHERE session = ? AND state = 'waiting'", session)
 	if l.Waiting, err = sqlite.Collect(rs, err, number); err != nil {
 		return l, err

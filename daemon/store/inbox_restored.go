@@ -123,7 +123,7 @@ func restoredText(source string, restored time.Time, held []event.In) string {
 // settleRestored releases or drops the held messages of a channel, in order, and returns their number.
 func settleRestored(tx *Tx, source string, state InboxState, reason string) (int, error) {
 	rs, err := tx.Query("SELECT seq"+heldByRestore+" ORDER BY seq", source) // #nosec G202 -- constants
-	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
+	list, err := sqlite.Collect(rs, err, sqlite.Value[int64])
 	if err != nil {
 		return 0, err
 	}

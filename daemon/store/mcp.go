@@ -124,7 +124,7 @@ func endMCPRights(tx *Tx, server string) error {
 	rs, err := tx.Query(`UPDATE triggers SET version = ?2, body = json_set(body, '$.allow', json((SELECT json_group_array(value) FROM json_each(body, '$.allow') WHERE value <> ?1)))
 		WHERE kind = 'job' AND removed = 0 AND coalesce(body ->> '$.origin', '') <> 'config' AND EXISTS (SELECT 1 FROM json_each(body, '$.allow') WHERE value = ?1) RETURNING name`,
 		policy.Right{Kind: "mcp", To: server}.String(), version)
-	jobs, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (name string, err error) { return name, rs.Scan(&name) })
+	jobs, err := sqlite.Collect(rs, err, sqlite.Value[string])
 	if err != nil {
 		return fmt.Errorf("end the rights of jobs: %w", err)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
@@ -20,7 +19,7 @@ func (s Settings) AnswerSignIn(ctx context.Context, in event.In, states []string
 		}
 		rs, err := tx.Query(`SELECT id FROM questions q WHERE state = 'open' AND subject = ? AND until > ?
 			AND EXISTS (SELECT 1 FROM json_each(?) WHERE instr(q.text, 'state=' || value) > 0)`, turn.AboutAsk, sqlite.Micros(tx.Now), list)
-		ids, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+		ids, err := sqlite.Collect(rs, err, sqlite.Value[int64])
 		closed = len(ids)
 		if err != nil || closed == 0 && in.Source == "" {
 			return err

@@ -86,5 +86,5 @@ func forgetFiles(tx *Tx) ([]string, error) {
 	rs, err := tx.Query(`DELETE FROM artifacts WHERE source = ?1 AND id NOT IN (SELECT f.value ->> '$.artifact' FROM outbox o, json_each(o.files) f
 		WHERE o.files IS NOT NULL AND f.value ->> '$.artifact' IS NOT NULL AND o.state <> 'done' AND (o.ended = 0 OR o.ended > ?2)) RETURNING id`,
 		outgoingSource, sqlite.Micros(tx.Now.Add(-keepUndelivered)))
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (id string, err error) { return id, rs.Scan(&id) })
+	return sqlite.Collect(rs, err, sqlite.Value[string])
 }

@@ -113,7 +113,7 @@ func family(tx *Tx, name string) ([]int64, error) {
 
 func familyOf(tx *Tx, id int64) ([]int64, error) {
 	rs, err := tx.Query("SELECT ?1 UNION SELECT c.session FROM turns p JOIN turns c ON c.parent = p.id JOIN children k ON k.turn = c.id WHERE p.session = ?1", id)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+	return sqlite.Collect(rs, err, sqlite.Value[int64])
 }
 
 // artifactUses are the texts that name files, and for each whether it goes with the sessions in the list ?1.
@@ -123,7 +123,7 @@ const artifactUses = "SELECT parts || ' ' || handle, session IN (SELECT value FR
 // forgetArtifacts deletes the rows of the files that the items of sessions name. It keeps those that another session names, in an item or in a
 // message that it has received or will receive, and those of messages that are still to be delivered or may be tried again.
 func forgetArtifacts(tx *Tx, sessions string) ([]string, error) {
-	id := func(rs *sql.Rows) (id string, err error) { return id, rs.Scan(&id) }
+	id := sqlite.Value[string]
 	rs, err := tx.Query("SELECT id FROM artifacts")
 	all, err := sqlite.Collect(rs, err, id)
 	if err != nil {

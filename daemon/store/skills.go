@@ -31,7 +31,7 @@ func askToAccept(tx *Tx, about, text string, options ...string) (int64, error) {
 // many rows there were.
 func dropDecisions(tx *Tx, table, where string, args ...any) (int, error) {
 	rs, err := tx.Query("DELETE FROM "+table+" WHERE "+where+" RETURNING coalesce(question, 0)", args...) // #nosec G202 -- constants
-	questions, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+	questions, err := sqlite.Collect(rs, err, sqlite.Value[int64])
 	for _, id := range questions {
 		if err == nil {
 			err = expireQuestions(tx, "id = ? AND NOT EXISTS (SELECT 1 FROM "+table+" d WHERE d.question = questions.id AND d.state = 'asked')", id)

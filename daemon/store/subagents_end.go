@@ -75,7 +75,7 @@ func readEndedChild(tx *Tx, id int64) (endedChild, error) {
 func wakeParent(tx *Tx, c endedChild) (bool, error) {
 	rs, err := tx.Query("UPDATE waits SET met = ?, how = ? WHERE kind = 'child' AND met = 0 AND subject = ? RETURNING turn",
 		sqlite.Micros(tx.Now), strconv.FormatInt(c.Child.Turn, 10), c.Child.Agent)
-	waiting, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+	waiting, err := sqlite.Collect(rs, err, sqlite.Value[int64])
 	if err != nil {
 		return false, fmt.Errorf("wake: %w", err)
 	}

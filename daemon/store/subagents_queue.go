@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -70,11 +69,8 @@ func claimSubagent(tx *Tx) (int64, error) {
 // Halted lists the running subagents that must stop.
 func (k Subagents) Halted(ctx context.Context) ([]int64, error) {
 	rs, err := k.core.read().QueryContext(ctx, "SELECT c.turn FROM turns t JOIN children c ON c.turn = t.id WHERE t.state = 'running' AND t.parent IS NOT NULL AND c.halt = 1")
-	return sqlite.Collect(rs, err, scanID)
+	return sqlite.Collect(rs, err, sqlite.Value[int64])
 }
-
-// scanID reads a row that is one id.
-func scanID(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }
 
 // DrainChildren returns the running subagents to the queue without counting an attempt. The next start continues them.
 func (k Subagents) DrainChildren(ctx context.Context) error {

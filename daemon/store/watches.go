@@ -90,7 +90,7 @@ func (s Watches) Snapshot(ctx context.Context, id int64) ([]filewatch.File, erro
 // Text returns the content of a small file as the watch last saw it; nil if it was not stored.
 func (s Watches) Text(ctx context.Context, id int64, path string) ([]byte, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT text FROM snapshots WHERE watch = ? AND path = ?", id, path)
-	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (text []byte, err error) { return text, rs.Scan(&text) })
+	list, err := sqlite.Collect(rs, err, sqlite.Value[[]byte])
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
