@@ -126,7 +126,7 @@ func TestDocsCommands(t *testing.T) {
 	}
 }
 
-// readmeHome is a short path, for a socket, with the note that the README reads.
+// readmeHome is a short path, for a socket, with the note that the README reads and the folders of other programs.
 func readmeHome(t *testing.T) string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "hob") //nolint:usetesting // short enough for a socket
@@ -144,6 +144,12 @@ func readmeHome(t *testing.T) string {
 	}
 	if err := os.WriteFile(filepath.Join(workspace, "notes.md"), []byte("buy milk\n"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	// Folders of other programs, for hob import.
+	for _, program := range []string{"openclaw", "hermes"} {
+		if err := os.CopyFS(filepath.Join(home, "."+program), os.DirFS(filepath.Join("importer", "testdata", program))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return home
 }

@@ -48,6 +48,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOB_HOME", filepath.Join(home, "h"))
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
+			if imports, err := filepath.Abs("importer/testdata"); err == nil {
+				e.Setenv("IMPORTS", imports) // folders of other programs
+			}
 			for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "HTTPS_PROXY"} { // how this machine reaches a registry
 				if v := os.Getenv(name); v != "" && os.Getenv("HOB_NPM") != "" {
 					e.Setenv(name, v)

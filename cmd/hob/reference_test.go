@@ -138,6 +138,8 @@ func shapes() []shape {
 		{"Turn", "`hob turns list`; `hob turns show` adds `items`, `steps`, `waits`, `questions`, `inbox`, `outbox` and `audit`", turns, "Turn"},
 		{"Search result", "within `results` of `hob sessions search`", "daemon/api/verbs.go", "HistoryHit"},
 		{"Item", "within `hob turns show` and `hob sessions show`; one on each line of `hob sessions export`", turns, "Item"},
+		{"Import", "`hob import`", "cmd/hob/importer/importer.go", "Report"},
+		{"Imported item", "within `hob import`", "cmd/hob/importer/plan.go", "Item"},
 		{"Inbox row", "`hob inbox list`, `hob inbox show`", rows, "InboxRow"},
 		{"Message", "`hob outbox list`, `hob outbox show`", rows, "OutboxRow"},
 		{"Delivery", "within a message", rows, "Delivery"},

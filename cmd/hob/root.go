@@ -11,6 +11,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/cmd/hob/doctor"
+	"hob/cmd/hob/importer"
 	"hob/config"
 	"hob/daemon"
 )
@@ -163,6 +164,7 @@ func allCommands(withReference bool) []command {
 		{groupKeep, "doctor", func(a *cli.App) *cobra.Command { return doctor.Command(a, built()) }},
 		{groupKeep, "safe-mode", safeModeCommand},
 		{groupKeep, "backup", backupCommand},
+		{groupKeep, "import", importer.Command},
 		{groupKeep, "version", versionCommand},
 	}
 }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ type App struct {
 // New takes the streams of the process.
 func New() *App { return &App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
 
-// Problem is an error with a hint and an exit code of its own.
+// Problem is an error with a hint and an exit code of its own; without one it is ExitFailed.
 // One without a Text and a Doc only sets the exit code: its message was printed before.
 type Problem struct {
 	Code int
@@ -116,7 +117,7 @@ func Explain(err error) (code int, text, hint string) {
 	var m *console.Mistake
 	switch {
 	case errors.As(err, &p):
-		return p.Code, p.Text, p.Hint
+		return cmp.Or(p.Code, ExitFailed), p.Text, p.Hint
 	case errors.As(err, &m):
 		return ExitUsage, m.Text, m.Hint
 	case errors.Is(err, client.ErrNoDaemon):

@@ -1,0 +1,135 @@
+package importer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"hob/daemon/console"
+)
+
+// The limits of what is read. A workspace file of hob is at most some kilobytes long; the rest is room for long memories.
+const (
+	maxText    = 1 << 20
+	maxEntries = 5000 // files and folders that are looked at
+	maxSkills  = 500
+	maxDepth   = 5 // folders below skills
+)
+
+// folder is the other program's folder. Nothing outside of it is read, wherever its links lead.
+type folder struct {
+	path string
+	root *os.Root
+}
+
+// openFolder opens a folder. A link to it is fine, since the caller names it.
+func openFolder(dir string) (*folder, error) {
+	at, err := filepath.Abs(dir)
+	if err == nil {
+		at, err = filepath.EvalSymlinks(at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(at)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{at, root}, nil
+}
+
+// is reports whether there is a folder or, with file, a regular file of a name. Links count as missing.
+func (f *folder) is(name string, file bool) bool {
+	info, err := f.root.Lstat(name)
+	return err == nil && (file && info.Mode().IsRegular() || !file && info.IsDir())
+}
+
+// text reads a text file. The error is a sentence without the name of the file, or fs.ErrNotExist.
+func (f *folder) text(name string) ([]byte, error) {
+	info, err := f.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fs.ErrNotExist
+	case err != nil:
+		return nil, fmt.Errorf("it cannot be read: %w", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, errors.New("it is a link, and links are not followed")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a file")
+	case info.Size() > maxText:
+		return nil, fmt.Errorf("it is too long (%s; at most %s)", console.Size(info.Size()), console.Size(maxText))
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be read: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxText+1)) // it may grow meanwhile
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("it cannot be read: %w", err)
+	}
+	if len(text) > maxText || !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return nil, errors.New("it is not text")
+	}
+	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
+}
+
+// names lists a folder, without hidden files.
+func (f *folder) names(dir string) (list []string) {
+	entries, err := fs.ReadDir(f.root.FS(), dir)
+	if err != nil {
+		return nil // the caller has asked whether it is there; one that is closed has nothing to carry
+	}
+	for _, e := range entries[:min(len(entries), maxEntries)] {
+		if !strings.HasPrefix(e.Name(), ".") {
+			list = append(list, e.Name())
+		}
+	}
+	return list
+}
+
+// walk calls each for every file below a folder, without hidden folders. Links are files here.
+func (f *folder) walk(dir string, each func(name string)) error {
+	n := 0
+	return fs.WalkDir(f.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		switch n++; {
+		case err != nil:
+			return err
+		case n > maxEntries:
+			return fmt.Errorf("it has more than %d files", maxEntries)
+		case e.IsDir() && name != dir && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir
+		case !e.IsDir():
+			each(name)
+		}
+		return nil
+	})
+}
+
+// skills lists the folders that have a SKILL.md, without those inside another skill.
+func (f *folder) skills(dir string) (list []string, err error) {
+	base := strings.Count(dir, "/")
+	err = fs.WalkDir(f.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !e.IsDir():
+			return nil
+		case name != dir && strings.HasPrefix(e.Name(), "."), strings.Count(name, "/")-base > maxDepth:
+			return fs.SkipDir
+		case len(list) >= maxSkills:
+			return fs.SkipAll
+		case f.is(path.Join(name, "SKILL.md"), true):
+			list = append(list, name)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return list, err
+}

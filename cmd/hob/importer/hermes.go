@@ -1,0 +1,118 @@
+package importer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+)
+
+// hermesJob is a job of cron/jobs.json (NousResearch/hermes-agent, cron/jobs.py: create_job, parse_schedule).
+type hermesJob struct {
+	Name, Prompt, Script, Deliver, Model string
+	Skills                               []string
+	NoAgent                              bool `json:"no_agent"`
+	Schedule                             struct {
+		Kind, Expr, Display string
+		RunAt               string `json:"run_at"`
+		Minutes             float64
+	}
+	Repeat struct{ Times *float64 }
+}
+
+// hermes plans the import of ~/.hermes, or of one of its profiles. The layout is that of website/docs/user-guide/configuration.md of
+// NousResearch/hermes-agent ("Directory Structure").
+func hermes(p *plan) error {
+	if !p.folder.is("config.yaml", true) && !p.folder.is("SOUL.md", true) && !p.folder.is("memories", false) && !p.folder.is("cron", false) {
+		return errors.New("it has neither config.yaml nor SOUL.md, memories or cron")
+	}
+	p.file("SOUL.md", "SOUL.md", "", nil)
+	p.file("AGENTS.md", "AGENTS.md", "read it: it may name tools that hob does not have", nil)
+	// tools/memory_tool.py: ENTRY_DELIMITER is a paragraph sign in a line of its own.
+	entries := func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n§\n"), []byte("\n\n")) }
+	p.file("memories/MEMORY.md", "MEMORY.md", "", entries)
+	p.file("memories/USER.md", "USER.md", "", entries)
+	p.skills("skills", p.hermesBundled())
+	planJobs(p, p.hermesJob)
+	p.hermesPeople()
+	p.rest(".", []string{"SOUL.md", "AGENTS.md", "memories", "skills", "cron", "pairing", "platforms"}, map[string]string{
+		"config.yaml": "hob has other settings: hob setup, hob channels add, hob mcp add", "auth.json": "logins are not carried: hob model login",
+		"sessions": "conversations are not carried", "state.db": "conversations are not carried", "logs": "logs",
+		"profiles": "each profile is another agent: hob import hermes PROFILE, with a home of its own", "plugins": "hob has no plug-ins; MCP servers add tools",
+		"hooks": "hob's hooks are others: docs/jobs-and-hooks.md", "skins": "hob has no themes", "hermes-agent": "the other program itself",
+	})
+	return nil
+}
+
+// hermesBundled reads which skills came with Hermes: lines NAME:HASH (tools/skills_sync.py).
+func (p *plan) hermesBundled() map[string]bool {
+	bundled := map[string]bool{}
+	text, err := p.folder.text("skills/.bundled_manifest")
+	if err != nil {
+		return bundled // without the list every skill is carried, and still not in use before it is accepted
+	}
+	for line := range strings.Lines(string(text)) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		bundled[name] = true
+	}
+	return bundled
+}
+
+// hermesJob converts a job. What hob cannot do as it was is an error or a note.
+func (p *plan) hermesJob(j hermesJob) (made job, notes []string, err error) {
+	made = job{Name: j.Name, Prompt: j.Prompt, Session: "isolated", Deliver: "owner"}
+	switch j.Schedule.Kind {
+	case "cron":
+		made.Schedule, err = cron(j.Schedule.Expr)
+	case "interval":
+		made.Schedule, err = every(time.Duration(min(j.Schedule.Minutes, 1e8)) * time.Minute)
+	case "once":
+		made.Schedule, err = p.at(j.Schedule.RunAt)
+	default:
+		err = fmt.Errorf("hob has no schedule of the kind %q", j.Schedule.Kind)
+	}
+	switch {
+	case err != nil:
+	case j.NoAgent || j.Script != "":
+		err = errors.New("it runs a script; see hob cron add --gate")
+	case strings.TrimSpace(j.Prompt) == "":
+		err = errors.New("it has no prompt")
+	case j.Repeat.Times != nil && j.Schedule.Kind != "once":
+		err = fmt.Errorf("it ends after %.0f runs, and a job of hob does not count its runs", *j.Repeat.Times)
+	case j.Deliver == "local":
+		made.Deliver = "none"
+	case j.Deliver != "" && j.Deliver != "origin":
+		notes = append(notes, "its answer goes to you and not to "+j.Deliver)
+	}
+	if len(j.Skills) > 0 {
+		notes = append(notes, "it loads the skills "+strings.Join(j.Skills, ", ")+": name them in its prompt")
+	}
+	if j.Model != "" {
+		notes = append(notes, "it uses hob's model and not "+j.Model)
+	}
+	return made, notes, err
+}
+
+// hermesPeople plans the secrets of .env and the allow lists: there (PLATFORM_ALLOWED_USERS) and in PLATFORM-approved.json, an object whose
+// names are the ids (gateway/pairing.py).
+func (p *plan) hermesPeople() {
+	p.env(".env", func(name, value string) {
+		if strings.HasSuffix(name, "_ALLOWED_USERS") {
+			p.allowed(".env "+name, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }))
+		}
+	})
+	for _, dir := range []string{"pairing", "platforms/pairing"} {
+		if !p.folder.is(dir, false) {
+			continue
+		}
+		for _, name := range p.folder.names(dir) {
+			var people map[string]any
+			if !strings.HasSuffix(name, "-approved.json") || !p.object(path.Join(dir, name), &people) {
+				continue // open pairings and rate limits
+			}
+			p.allowed(path.Join(dir, name), sorted(people))
+		}
+	}
+}

@@ -1,0 +1,170 @@
+// Package importer carries the files, skills and jobs of another agent over into hob's home. It reads only that one folder, overwrites
+// nothing, gives no rights, and says of each thing what became of it. Skills and jobs wait until the owner accepts them.
+package importer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
+)
+
+// Report is the JSON document of hob import.
+type Report struct {
+	Program string `json:"program"` // openclaw or hermes
+	From    string `json:"from"`
+	DryRun  bool   `json:"dry_run"` // nothing was changed: carried means that it would be
+	Items   []Item `json:"items"`
+}
+
+// Command makes hob import.
+func Command(a *cli.App) *cobra.Command {
+	var dry, secrets bool
+	cmd := &cobra.Command{
+		Use: "import PROGRAM DIR", Short: "Carry files, skills and jobs over from OpenClaw or Hermes Agent",
+		Long: "Copy workspace files, memory, skills and jobs of another program from its folder DIR, for example ~/.openclaw or ~/.hermes, and list what was not carried and why.\n" +
+			"Nothing is overwritten. Skills are not used before you accept them, jobs come paused and without rights, and nobody is paired. It can be repeated.",
+		Example: "  hob import --dry-run openclaw ~/.openclaw\n  hob import openclaw ~/.openclaw\n  hob import --secrets hermes ~/.hermes",
+		Args:    cli.Exactly(2, "openclaw or hermes, and its DIR"), ValidArgsFunction: cli.Words("openclaw", "hermes"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := readPlan(args[0], args[1], secrets)
+			if err != nil {
+				return err
+			}
+			r.DryRun = dry
+			if !dry {
+				c, err := a.Client(cmd.Context())
+				if err != nil {
+					return err
+				}
+				home, _, err := a.HomeDir()
+				if err != nil {
+					return err
+				}
+				if c.System {
+					return &cli.Problem{Text: "the home of the system's hob belongs to another user", Hint: "sudo -u hob hob --home " + client.SystemHome + " import " + strings.Join(args, " ")}
+				}
+				if err := carry(cmd.Context(), a, c, home, &r); err != nil {
+					return err
+				}
+			}
+			return show(a, r)
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only list what would be done")
+	cmd.Flags().BoolVar(&secrets, "secrets", false, "also copy keys and tokens, each into a file of its own in the folder secrets of hob's home")
+	return cmd
+}
+
+// readPlan reads the folder and plans the import.
+func readPlan(program, dir string, secrets bool) (Report, error) {
+	kinds := map[string]func(*plan) error{"openclaw": openclaw, "hermes": hermes}
+	read, ok := kinds[program]
+	if !ok {
+		return Report{}, cli.Usage("hob import openclaw DIR, or hob import hermes DIR", "hob cannot import from %q", program)
+	}
+	f, err := openFolder(dir)
+	if err != nil {
+		return Report{}, &cli.Problem{Text: fmt.Sprintf("the folder %s cannot be read: %v", dir, err), Hint: "name the folder of " + program + ", for example ~/." + program}
+	}
+	p := &plan{folder: f, now: time.Now(), used: map[string]bool{}}
+	err = read(p)
+	if closed := f.root.Close(); closed != nil {
+		return Report{}, closed
+	}
+	if err != nil {
+		return Report{}, &cli.Problem{Text: fmt.Sprintf("%s is not a folder of %s: %v", dir, program, err), Hint: "name the folder of " + program + ", for example ~/." + program}
+	}
+	if !secrets {
+		for i, it := range p.items {
+			if it.Kind == "secret" && it.State == carried {
+				p.items[i] = Item{Kind: "secret", From: it.From, State: left, Why: "secrets are carried only with --secrets"}
+			}
+		}
+	}
+	slices.SortStableFunc(p.items, func(a, b Item) int {
+		order := []string{"file", "skill", "job", "access", "secret", "other"}
+		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
+	})
+	return Report{Program: program, From: f.path, Items: p.items}, nil
+}
+
+// show prints the report: what was carried first.
+func show(a *cli.App, r Report) error {
+	if a.JSON {
+		return a.Document(r)
+	}
+	heads := []struct{ state, head, dry string }{
+		{carried, "carried", "would be carried"}, {already, "already there", ""}, {kept, "kept: yours is different and was not changed", ""}, {left, "not carried", ""},
+	}
+	var b strings.Builder
+	for _, h := range heads {
+		head := h.head
+		if r.DryRun {
+			head = cmp.Or(h.dry, h.head)
+		}
+		for _, it := range r.Items {
+			if it.State != h.state {
+				continue
+			}
+			if head != "" {
+				fmt.Fprintf(&b, "%s:\n", head)
+				head = ""
+			}
+			fmt.Fprintf(&b, "  %-6s  %s", it.Kind, console.OneLine(it.From))
+			if it.To != "" && it.To != it.From {
+				fmt.Fprintf(&b, " -> %s", console.OneLine(it.To))
+			}
+			if it.Why != "" {
+				fmt.Fprintf(&b, " (%s)", console.OneLine(it.Why))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	if r.DryRun {
+		b.WriteString("nothing was changed\n")
+	}
+	return a.Text(b.String())
+}
+
+// source is the absolute path of an item.
+func (r Report) source(it Item) string {
+	return filepath.Join(r.From, filepath.FromSlash(it.From))
+}
+
+// writeNew writes a file below a folder that must not be there yet, as a whole or not at all. It reports false if there is one. Links are
+// not followed out of the folder, and the temporary file replaces what an import that was killed has left.
+func writeNew(root *os.Root, name string, text []byte) (made bool, err error) {
+	temp := name + ".import.tmp"
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return false, err
+	}
+	if err := root.Remove(temp); err != nil && !os.IsNotExist(err) {
+		return false, err
+	}
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, root.Remove(temp)) }()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return false, err
+	}
+	// A link, unlike a renaming, never replaces a file.
+	if err = root.Link(temp, name); errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,212 @@
+package importer_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"hob/cmd/hob/cli"
+	"hob/cmd/hob/importer"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// lines are the items of a plan, a line each.
+func lines(t *testing.T, program, dir string, secrets bool) string {
+	t.Helper()
+	r, err := importer.ReadPlan(program, dir, secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, it := range r.Items {
+		fmt.Fprintf(&b, "%s %s %s -> %s (%s)\n", it.State, it.Kind, it.From, it.To, it.Why)
+	}
+	return b.String()
+}
+
+// The folder of each program, as its sources describe it, is planned whole: every file has a line.
+func TestPlans(t *testing.T) {
+	for _, program := range []string{"openclaw", "hermes"} {
+		for _, secrets := range []bool{false, true} {
+			path := filepath.Join("testdata", fmt.Sprintf("%s-%t.golden", program, secrets))
+			got := lines(t, program, filepath.Join("testdata", program), secrets)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want, err := os.ReadFile(path); err != nil || string(want) != got {
+				t.Errorf("%s is stale (%v): look at what changed, then: go test ./cmd/hob/importer -update\n%s", path, err, got)
+			}
+			if strings.Contains(got, "example-") {
+				t.Error("the value of a secret is shown")
+			}
+		}
+	}
+}
+
+// A workspace alone can be imported too.
+func TestWorkspaceAlone(t *testing.T) {
+	got := lines(t, "openclaw", "testdata/openclaw/workspace", false)
+	for _, want := range []string{"carried file AGENTS.md -> workspace/AGENTS.md", "carried file memory/2026-02-01.md -> workspace/memory/2026-02-01.md", "left other canvas"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+}
+
+// Another folder is refused with a sentence and a hint.
+func TestWrongFolder(t *testing.T) {
+	for program, dir := range map[string]string{"openclaw": t.TempDir(), "hermes": t.TempDir(), "other": "."} {
+		_, err := importer.ReadPlan(program, dir, false)
+		if p := (*cli.Problem)(nil); !errors.As(err, &p) || p.Hint == "" {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
+	if _, err := importer.ReadPlan("hermes", filepath.Join(t.TempDir(), "none"), false); err == nil {
+		t.Error("a folder that is not there is read")
+	}
+}
+
+// What is hostile or broken is left with a reason, and the rest is carried.
+func TestHostileFolder(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a right there")
+	}
+	outside := filepath.Join(t.TempDir(), "outside.md")
+	dir := t.TempDir()
+	at := func(name string) string {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(outside, "the neighbour's secret")
+	write(at("workspace/AGENTS.md"), "fine")
+	write(at("workspace/USER.md"), "\x00\x01")
+	write(at("workspace/IDENTITY.md"), "\n \n")
+	write(at("workspace/memory/long.md"), "")
+	write(at("openclaw.json"), "{ channels: { telegram: { allowFrom: [1, ")
+	write(at("cron/jobs.json"), `{"jobs": [{"name": "../../x\u0000", "schedule": {"kind": "every", "everyMs": -5}, "payload": {"kind": "agentTurn", "message": "x"}},
+		{"name": "`+strings.Repeat("ü", 99)+`", "schedule": {"kind": "every", "everyMs": 1e300}, "payload": {"kind": "agentTurn", "message": "y"}}, null, 7]}`)
+	if err := errors.Join(
+		os.Truncate(at("workspace/memory/long.md"), 1<<30),
+		os.Symlink(outside, at("workspace/SOUL.md")),
+		os.Symlink(filepath.Dir(outside), at("workspace/memory/folder.md")),
+		os.Symlink("../../../../etc", at("skills")),
+		os.Symlink("/dev/zero", at("credentials/telegram-allowFrom.json")),
+		os.Symlink(outside, at(".env")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	got := lines(t, "openclaw", dir, true)
+	for _, want := range []string{
+		"carried file workspace/AGENTS.md", "left file workspace/USER.md ->  (it is not text)", "left file workspace/IDENTITY.md ->  (it is empty)",
+		"left file workspace/memory/long.md ->  (it is too long (1.0 GB; at most 1.0 MB))", "left file workspace/SOUL.md ->  (it is a link, and links are not followed)",
+		"left file workspace/memory/folder.md ->  (it is a link", "left other openclaw.json ->  (it cannot be used: line 1: a value is missing)",
+		"left job ../../x\x00 ->  (its interval is shorter than a second)", "-> üüüüüüüüüüüüüüüüüüüüüüüüüüüüüü (paused", "left job number 4", "left job number 3",
+		"left other credentials/telegram-allowFrom.json ->  (it cannot be used: it is a link", "left other .env ->  (it is a link",
+		"left other skills ->  (it is a link or a file",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "skill ") || strings.Contains(got, "neighbour") {
+		t.Errorf("something outside was read:\n%s", got)
+	}
+}
+
+// Files are made once, whole, and inside the workspace. What a killed import has left does not matter.
+func TestCarryFile(t *testing.T) {
+	home := t.TempDir()
+	path := func(name string) string { return filepath.Join(home, filepath.FromSlash(name)) }
+	for _, c := range []struct{ text, want string }{{"one", "carried"}, {"one", "already"}, {"two", "kept"}} {
+		if state, err := importer.CarryFile(home, "workspace/memory/a.md", c.text); err != nil || state != c.want {
+			t.Errorf("%s: %s, %v", c.text, state, err)
+		}
+	}
+	if text, err := os.ReadFile(path("workspace/memory/a.md")); err != nil || string(text) != "one" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	// A model has made links to the rest of the home.
+	if err := errors.Join(
+		os.WriteFile(path("config.toml"), []byte("mine"), 0o600),
+		os.Symlink("../config.toml", path("workspace/b.md.import.tmp")), os.Symlink("../config.toml", path("workspace/c.md")), os.Symlink("..", path("workspace/out")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := importer.CarryFile(home, "workspace/b.md", "b"); err != nil || state != "carried" {
+		t.Errorf("%s, %v", state, err)
+	}
+	for _, to := range []string{"workspace/c.md", "workspace/out/new.md"} {
+		if state, err := importer.CarryFile(home, to, "x"); err == nil {
+			t.Errorf("%s: %s", to, state)
+		}
+	}
+	if text, err := os.ReadFile(path("config.toml")); err != nil || string(text) != "mine" {
+		t.Errorf("the config is now %q, %v", text, err)
+	}
+	left, err := filepath.Glob(path("workspace/*.tmp"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// The forms that JSON does not have (https://spec.json5.org).
+func TestParseJSON5(t *testing.T) {
+	for text, want := range map[string]any{
+		`{a: 1, 'b': "x", $c_: [1, 2,], /* d */ e: null, }// end`: map[string]any{"a": 1.0, "b": "x", "$c_": []any{1.0, 2.0}, "e": nil},
+		`"a\u00e9\ud83d\ude00\n\/\x"`:                             "aé😀\n/x",
+		`'it\'s "so"'`:                                            `it's "so"`,
+		"'a\\\nb'":                                                "ab",
+		`[+1, -2.5, .5, 0x10, true, false]`:                       []any{1.0, -2.5, .5, 16.0, true, false},
+	} {
+		if got, err := importer.ParseJSON5([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %#v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "{", "[1 2]", "{a 1}", "{1}x", "'a", "'a\nb'", `"\u12"`, "/* ", "{a:}", "nope", strings.Repeat("[", 1000), "1 2"} {
+		if got, err := importer.ParseJSON5([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "line ") {
+			t.Errorf("%.20s: %#v, %v", text, got, err)
+		}
+	}
+}
+
+// Every document of JSON means the same in JSON5, and nothing makes the parser fail otherwise than with an error.
+func FuzzParseJSON5(f *testing.F) {
+	for _, text := range []string{`{"a": [1, -2e3, "x\u00e9\ud83d\ude00"], "b": {"c": null}}`, `{a: 'b',}`, `"\ud83d"`, `[0]`, `{"":""}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := importer.ParseJSON5(text)
+		var want any
+		if !utf8.Valid(text) || json.Unmarshal(text, &want) != nil {
+			return
+		}
+		if err != nil && strings.Contains(err.Error(), "too deeply") {
+			return
+		}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %#v, %v; JSON has %#v", text, got, err, want)
+		}
+	})
+}

@@ -1,0 +1,288 @@
+package importer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Item is one thing of the other program, and what became of it.
+type Item struct {
+	Kind  string `json:"kind"`         // file, skill, job, access, secret, other
+	From  string `json:"from"`         // its path below the folder, or its name
+	To    string `json:"to,omitempty"` // its path below hob's home, or its name in hob
+	State string `json:"state"`        // carried, already (it was there), kept (yours is another), left
+	Why   string `json:"why,omitempty"`
+
+	text []byte // of a file or secret
+	job  *job
+}
+
+// The states of an item. In a plan everything that can be carried is.
+const (
+	carried = "carried"
+	already = "already"
+	kept    = "kept"
+	left    = "left"
+)
+
+// plan is what will be carried, and what is left with the reason.
+type plan struct {
+	folder *folder
+	now    time.Time
+	items  []Item
+	used   map[string]bool // names of jobs in the plan
+}
+
+// leave notes something that is not carried.
+func (p *plan) leave(kind, from, format string, args ...any) {
+	p.items = append(p.items, Item{Kind: kind, From: from, State: left, Why: fmt.Sprintf(format, args...)})
+}
+
+// file plans to copy a text file into the workspace. One that is missing is nothing. change may be nil.
+func (p *plan) file(from, to, note string, change func([]byte) []byte) {
+	text, err := p.folder.text(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		p.leave("file", from, "%v", err)
+	case len(bytes.TrimSpace(text)) == 0:
+		p.leave("file", from, "it is empty")
+	default:
+		if change != nil {
+			text = change(text)
+		}
+		p.items = append(p.items, Item{Kind: "file", From: from, To: "workspace/" + to, State: carried, Why: note, text: text})
+	}
+}
+
+// isFolder reports whether there is a folder of a name. Anything else with the name is noted.
+func (p *plan) isFolder(name string) bool {
+	if _, err := p.folder.root.Lstat(name); err == nil && !p.folder.is(name, false) {
+		p.leave("other", name, "it is a link or a file and not a folder; links are not followed")
+	}
+	return p.folder.is(name, false)
+}
+
+// memories plans to copy the notes below a folder.
+func (p *plan) memories(dir string) {
+	if !p.isFolder(dir) {
+		return
+	}
+	err := p.folder.walk(dir, func(name string) {
+		if path.Ext(name) != ".md" {
+			p.leave("file", name, "it is no note: the files of hob's memory end with .md")
+			return
+		}
+		p.file(name, "memory/"+strings.TrimPrefix(name, dir+"/"), "", nil)
+	})
+	if err != nil {
+		p.leave("other", dir, "%v", err)
+	}
+}
+
+// skills plans to add the skills below a folder, except those in skip.
+func (p *plan) skills(dir string, skip map[string]bool) {
+	if !p.isFolder(dir) {
+		return
+	}
+	list, err := p.folder.skills(dir)
+	if err != nil {
+		p.leave("other", dir, "it cannot be read: %v", err)
+	}
+	for _, from := range list {
+		if skip[path.Base(from)] {
+			p.leave("skill", from, "it comes with the other program and is not yours")
+			continue
+		}
+		p.items = append(p.items, Item{Kind: "skill", From: from, To: path.Base(from), State: carried, Why: "read it, then: hob skills trust " + path.Base(from)})
+	}
+}
+
+// job is a job as the cron tool takes it. It has no rights.
+type job struct {
+	Action   string `json:"action"`
+	Name     string `json:"name"`
+	Schedule string `json:"schedule,omitempty"`
+	Zone     string `json:"tz,omitempty"`
+	Prompt   string `json:"prompt,omitempty"`
+	Session  string `json:"session,omitempty"`
+	Deliver  string `json:"deliver,omitempty"`
+}
+
+// planJobs plans the jobs of cron/jobs.json: an object with a list of them. convert returns why a job cannot be carried.
+func planJobs[J any](p *plan, convert func(J) (made job, notes []string, err error)) {
+	var store struct{ Jobs []json.RawMessage }
+	if !p.object("cron/jobs.json", &store) {
+		return
+	}
+	for i, raw := range store.Jobs {
+		var name struct{ Name string }
+		var theirs J
+		err := cmp.Or(json.Unmarshal(raw, &name), json.Unmarshal(raw, &theirs))
+		var made job
+		var notes []string
+		if err == nil {
+			made, notes, err = convert(theirs)
+		}
+		if err != nil {
+			p.leave("job", cmp.Or(name.Name, fmt.Sprintf("number %d", i+1)), "%v", plain(err))
+			continue
+		}
+		p.addJob(made, notes)
+	}
+}
+
+// maxJobName is the limit of the cron tool, in bytes.
+const maxJobName = 64
+
+// addJob plans to make a job. The notes say what is different in hob.
+func (p *plan) addJob(j job, notes []string) {
+	from := j.Name
+	j.Name = strings.Trim(regexp.MustCompile(`[^\p{L}\p{N}]+`).ReplaceAllString(strings.ToLower(j.Name), "-"), "-")
+	for len(j.Name) > maxJobName-4 { // room for a number
+		_, size := utf8.DecodeLastRuneInString(j.Name)
+		j.Name = strings.TrimRight(j.Name[:len(j.Name)-size], "-")
+	}
+	if j.Name == "" {
+		j.Name = "imported"
+	}
+	for n, name := 2, j.Name; p.used[j.Name]; n++ {
+		j.Name = fmt.Sprintf("%s-%d", name, n)
+	}
+	p.used[j.Name] = true
+	j.Action = "add"
+	notes = append(notes, "paused, and without rights: hob cron resume "+j.Name)
+	p.items = append(p.items, Item{Kind: "job", From: from, To: j.Name, State: carried, Why: strings.Join(notes, "; "), job: &j})
+}
+
+// at plans the schedule of a job that runs once. A time without a zone is in UTC with OpenClaw; Hermes always writes one.
+func (p *plan) at(text string) (schedule string, err error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04:05", text)
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("its time %q is not understood", text)
+	case !t.After(p.now):
+		return "", errors.New("its time is over")
+	}
+	return "at " + t.Format(time.RFC3339), nil
+}
+
+// cron takes a cron expression of five fields, which is what hob has.
+func cron(text string) (schedule string, err error) {
+	if n := len(strings.Fields(text)); n != 5 {
+		return "", fmt.Errorf("its schedule %q has %d fields, and hob knows five", text, n)
+	}
+	return text, nil
+}
+
+// every is a schedule of a time span.
+func every(d time.Duration) (schedule string, err error) {
+	if d < time.Second {
+		return "", errors.New("its interval is shorter than a second")
+	}
+	return "every " + d.String(), nil
+}
+
+// allowed notes people that the other program listens to. hob listens to a person after a pairing, which only that person's account can do.
+func (p *plan) allowed(where string, ids []string) {
+	for _, id := range ids {
+		what := "hob listens to an account after you have paired it: hob pairing start CHANNEL"
+		if id == "*" {
+			what = "hob never listens to everybody"
+		}
+		p.leave("access", where+": "+id, "%s", what)
+	}
+}
+
+// secretName reports whether the value of a setting of this name is a secret.
+func secretName(name string) bool {
+	return regexp.MustCompile(`(?i)(token|api_?key|secret|password|passwd)$`).MatchString(name)
+}
+
+// secret plans to copy a secret, or notes that it is left.
+func (p *plan) secret(from, value string) {
+	if value == "" || strings.HasPrefix(value, "${") || strings.ContainsAny(value, "\n\r") {
+		return // a reference to a variable, or no single value
+	}
+	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(path.Base(from)), "-"), "-")
+	p.items = append(p.items, Item{Kind: "secret", From: from, To: "secrets/" + name, State: carried, Why: `refer to it as "file:secrets/` + name + `"`, text: []byte(value + "\n")})
+}
+
+// env plans the secrets of a file of variables, and calls other for the rest.
+func (p *plan) env(from string, other func(name, value string)) {
+	text, err := p.folder.text(from)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.leave("other", from, "%v", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if name, value = strings.TrimSpace(name), strings.Trim(strings.TrimSpace(value), `"'`); !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if secretName(name) {
+			p.secret(from+"/"+name, value)
+		} else if other != nil {
+			other(name, value)
+		}
+	}
+}
+
+// rest notes everything in a folder that was not looked at, with the reasons for what is known.
+func (p *plan) rest(dir string, seen []string, reasons map[string]string) {
+	for _, name := range p.folder.names(dir) {
+		if slices.Contains(seen, name) {
+			continue
+		}
+		why := reasons[name]
+		if why == "" {
+			why = "hob does not know what it is; copy it by hand if you need it"
+		}
+		p.leave("other", path.Join(dir, name), "%s", why)
+	}
+}
+
+// object decodes a document of JSON5 into a value with JSON tags. It returns false after it has noted why the file is left.
+func (p *plan) object(from string, v any) bool {
+	text, err := p.folder.text(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	var doc any
+	if err == nil {
+		doc, err = parseJSON5(text)
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(doc)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, v)
+	}
+	if err != nil {
+		p.leave("other", from, "it cannot be used: %v", plain(err))
+		return false
+	}
+	return true
+}
+
+// plain puts an error about the type of a value in words.
+func plain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("hob does not expect a value of the type %s for %q", wrong.Value, cmp.Or(wrong.Field, "the whole"))
+	}
+	return err
+}
