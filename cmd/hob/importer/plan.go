@@ -193,7 +193,13 @@ func every(d time.Duration) (schedule string, err error) {
 	if d < time.Second {
 		return "", errors.New("its interval is shorter than a second")
 	}
-	return "every " + d.String(), nil
+	text := d.String() // as 1h0m0s
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return "every " + text, nil
 }
 
 // allowed notes people that the other program listens to. hob listens to a person after a pairing, which only that person's account can do.
