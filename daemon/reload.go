@@ -64,6 +64,10 @@ func (r reloader) run(ctx context.Context) error {
 	// The reloader notices changes of the file and keeps the last valid config; wake says that it has a new one.
 	g.Go(ctx, "config file", func(ctx context.Context) error { return r.file.Run(ctx, r.log) })
 	defer g.Wait()
+	// The ready line does not wait for the notices about the config of the start.
+	if err := r.notices.tellProblems(ctx); err != nil {
+		r.log.Error("tell of mistakes in the config", "err", err)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -106,7 +110,10 @@ func (r reloader) reload(ctx context.Context) error {
 	if err := r.prompts.ForgetPrompts(ctx); err != nil {
 		return err
 	}
-	return r.follow(ctx)
+	if err := r.follow(ctx); err != nil {
+		return err
+	}
+	return r.notices.tellProblems(ctx)
 }
 
 // probeSandbox probes the sandbox beside everything else, so that the first command need not wait for it.
@@ -136,7 +143,7 @@ func renewTools(ctx context.Context, c *config.Snapshot, tools *toolset.Deps, li
 	return nil
 }
 
-// follow applies the config to channels and triggers, and tells the owner which of them cannot be used.
+// follow applies the config to channels and triggers, and notes which of them cannot be used.
 func (r reloader) follow(ctx context.Context) error {
 	c := r.file.Current()
 	// A channel whose section is unchanged keeps its connection: the host compares fingerprints.
@@ -153,10 +160,7 @@ func (r reloader) follow(ctx context.Context) error {
 	// The list is kept for hob status and the notice below, also when one kind of trigger could not be synced.
 	off = slices.Concat(off, jobs, hooks, watches)
 	r.problems.off.Store(&off)
-	if err := errors.Join(err, hooksErr, watchesErr); err != nil {
-		return err
-	}
-	return r.notices.tellProblems(ctx)
+	return errors.Join(err, hooksErr, watchesErr)
 }
 
 // wanted lists the triggers that sections of the config ask for. Unknown keys in them go to off.

@@ -99,9 +99,9 @@ func (r *Readers) snapshot(ctx context.Context, f func(executor) error) error {
 
 // leave gives up the connection for snapshots. The next snapshot takes another one.
 func (r *Readers) leave() error {
-	conn := r.view.conn
+	view := r.view
 	r.view = nil
-	return conn.Close()
+	return view.close()
 }
 
 // close closes all connections.

@@ -28,9 +28,19 @@ type session struct {
 	counts *counts
 }
 
-// newSession makes a session that keeps no statement yet. The caller closes conn after its last use.
+// newSession makes a session that keeps no statement yet. The caller closes it after its last use.
 func newSession(conn *sql.Conn, c *counts) *session {
 	return &session{conn: conn, kept: map[string]*sql.Stmt{}, counts: c}
+}
+
+// close closes the statements and gives the connection back. SQLite keeps a connection with an open statement alive, so that the last one would
+// neither copy the log into the database nor remove it, and package sql does not close the statements of a sql.Conn.
+func (s *session) close() error {
+	var errs []error
+	for _, st := range s.kept {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(append(errs, s.conn.Close())...)
 }
 
 // counts counts what an open database does.

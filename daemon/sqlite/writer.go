@@ -80,7 +80,8 @@ func (w *writer) start() error {
 	return nil
 }
 
-// stop serves the queue and closes the connection. Later writes get ErrClosed.
+// stop serves the queue and closes the connection. Later writes get ErrClosed. The last connection copies the log into the database and removes
+// it, so that the next start has no log to read.
 func (w *writer) stop() error {
 	// put holds the same mutex while it sends, so that nothing is sent on the closed channel.
 	w.mu.Lock()
@@ -91,7 +92,7 @@ func (w *writer) stop() error {
 	if w.session == nil {
 		return w.db.Close()
 	}
-	return errors.Join(w.session.conn.Close(), w.db.Close())
+	return errors.Join(w.session.close(), w.db.Close())
 }
 
 // Write runs f inside a transaction and returns after the commit, even if ctx ends meanwhile. f may only use SQL. An error of f undoes only

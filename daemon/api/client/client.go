@@ -126,7 +126,7 @@ func probe(ctx context.Context, network, addr string) error {
 	return ErrNoDaemon
 }
 
-// line reads a file with one line. A missing file means that no daemon runs.
+// line reads a file with one line. A missing or empty file means that no daemon runs: a power failure may have emptied the address.
 func line(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -135,7 +135,11 @@ func line(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
-	return strings.TrimSpace(string(b)), nil
+	text := strings.TrimSpace(string(b))
+	if text == "" {
+		return "", ErrNoDaemon
+	}
+	return text, nil
 }
 
 // over returns an HTTP client that dials one address and uses no proxy. It has no timeout, because streams and tools take any time; the

@@ -271,7 +271,11 @@ func TestNobodyThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, dir := range []string{empty, stale, filepath.Join(empty, "missing")} {
+	emptied := t.TempDir() // by a power failure
+	if err := errors.Join(os.Mkdir(filepath.Join(emptied, "state"), 0o700), os.WriteFile(filepath.Join(emptied, "state", "address"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{empty, stale, emptied, filepath.Join(empty, "missing")} {
 		if _, err := client.Find(t.Context(), dir, false); !errors.Is(err, client.ErrNoDaemon) {
 			t.Errorf("%s: %v", dir, err)
 		}

@@ -29,11 +29,12 @@ func keepToken(path string) (string, error) {
 		return token, nil
 	}
 	token := sys.RandomIDs().Code(tokenLength)
-	return token, writeWhole(path, token+"\n")
+	return token, writeWhole(path, token+"\n", (*os.File).Sync)
 }
 
-// writeWhole puts text in place of a file, for the owner only: after a crash the old or the new one is there.
-func writeWhole(path, text string) (err error) {
+// writeWhole puts text in place of a file, for the owner only: after a crash of hob the old or the new one is there. After a power failure that is
+// so only if sync waits for the disk.
+func writeWhole(path, text string, sync func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
@@ -44,7 +45,7 @@ func writeWhole(path, text string) (err error) {
 		}
 	}()
 	if _, err = f.WriteString(text); err == nil {
-		err = f.Sync()
+		err = sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

@@ -61,7 +61,8 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{state: c.State, token: token, unix: unix}
 	// The address file is written last, so that it never names a port that is not open.
 	if s.tcp, s.moved, err = listenTCP(ctx, c.Addr); err == nil {
-		err = writeWhole(s.addressFile(), s.Addr()+"\n")
+		// It does not wait for the disk: after a power failure no hob runs at this address.
+		err = writeWhole(s.addressFile(), s.Addr()+"\n", func(*os.File) error { return nil })
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
