@@ -15,7 +15,8 @@ import (
 type Readers struct {
 	db     *sql.DB
 	counts *counts
-	mu     sync.Mutex // guards kept
+	first  sync.WaitGroup // until Open has opened the first connection
+	mu     sync.Mutex     // guards kept
 	kept   map[string]*sql.Stmt
 
 	viewing sync.Mutex // guards view
@@ -24,6 +25,7 @@ type Readers struct {
 
 // prepared returns the prepared statement of a query. The pool prepares it again on each connection that runs it.
 func (r *Readers) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	r.first.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if st, ok := r.kept[query]; ok {
@@ -75,6 +77,7 @@ func (r *Readers) snapshot(ctx context.Context, f func(executor) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	r.first.Wait()
 	r.viewing.Lock()
 	defer r.viewing.Unlock()
 	ctx = context.WithoutCancel(ctx)

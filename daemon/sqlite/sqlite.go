@@ -137,17 +137,18 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	readers.SetMaxOpenConns(1)
+	readers.SetMaxOpenConns(connections)
 	readers.SetMaxIdleConns(connections)
 	d.read = &Readers{db: readers, counts: &d.counts, kept: map[string]*sql.Stmt{}}
 	if err := d.write.start(); err != nil {
 		return err
 	}
-	// Each connection reads the schema when it is opened, 2 ms. The first one does so while the caller's first commit waits for the disk. Until then it is
-	// the only one, so that a caller waits for it instead of opening another.
+	// Each connection reads the schema when it is opened, 2 ms. The first one does so while the caller's first commit waits for the disk. Queries wait
+	// for it, because each would open another one.
+	d.read.first.Add(1)
 	d.Once("first reader", func() error {
+		defer d.read.first.Done()
 		conn, err := readers.Conn(d.write.ctx)
-		readers.SetMaxOpenConns(connections)
 		if err != nil {
 			return nil //nolint:nilerr // the first query fails in the same way and has a caller
 		}
