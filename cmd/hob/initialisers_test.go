@@ -18,7 +18,7 @@ import (
 // What the initialisers of packages may allocate. They run at each start of hob, also for a command that needs none of them, and each byte costs
 // time and a part of a page. What is left belongs to libraries: HTML and Markdown parsers above all.
 const (
-	mostByAll = 1_800_000
+	mostByAll = 1_730_000
 	mostByOne = 4_000 // by a package of hob's
 )
 

@@ -3,7 +3,7 @@ package api
 import (
 	"maps"
 	"os"
-	"runtime/metrics"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,17 +98,11 @@ func (p *Metrics) Process(started time.Time) {
 	if n, ok := resident(); ok {
 		p.Number("process_resident_memory_bytes", "Memory of the process that is in RAM.", n)
 	}
-	read := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}
-	metrics.Read(read)
-	for i, family := range [][2]string{
-		{"go_memstats_sys_bytes", "Memory that the Go runtime has mapped."},
-		{"go_memstats_alloc_bytes", "Memory of objects that are live or not swept yet."},
-		{"go_goroutines", "Goroutines that exist."},
-	} {
-		if read[i].Value.Kind() == metrics.KindUint64 {
-			p.Number(family[0], family[1], float64(read[i].Value.Uint64()))
-		}
-	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	p.Number("go_memstats_sys_bytes", "Memory that the Go runtime has mapped.", float64(m.Sys))
+	p.Number("go_memstats_alloc_bytes", "Memory of objects that are live or not swept yet.", float64(m.Alloc))
+	p.Number("go_goroutines", "Goroutines that exist.", float64(runtime.NumGoroutine()))
 }
 
 // resident returns the resident memory in bytes, from the second field of /proc/self/statm, which counts pages (proc(5)). It

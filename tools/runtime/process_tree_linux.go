@@ -43,8 +43,10 @@ func (r *running) processTree(mark string, sandboxed bool) processTree {
 func (k processTree) end(grace time.Duration) (left, stuck int) {
 	found := k.members()
 	left = len(found)
-	if left == 0 && k.leader > 0 && !k.leaderRuns() {
-		_ = syscall.Kill(-k.leader, syscall.SIGKILL) // reaches processes that the scan of /proc missed
+	if left == 0 && !k.leaderRuns() {
+		if k.leader > 0 {
+			_ = syscall.Kill(-k.leader, syscall.SIGKILL) // reaches processes that the scan of /proc missed
+		}
 		return 0, 0
 	}
 	k.send(found, syscall.SIGTERM)

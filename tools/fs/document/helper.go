@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"time"
 
 	"hob/tools/fs/picture"
@@ -133,11 +133,11 @@ const (
 // watch ends the process when it uses too much memory. Go offers no other way: an allocation cannot
 // be refused.
 func watch(most uint64) (stop func()) {
-	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	var m runtime.MemStats
 	var clock *time.Timer
 	clock = time.AfterFunc(time.Hour, func() {
-		metrics.Read(sample)
-		if sample[0].Value.Uint64()-sample[1].Value.Uint64() > most {
+		runtime.ReadMemStats(&m)
+		if m.Sys-m.HeapReleased > most {
 			os.Exit(exitMemory)
 		}
 		clock.Reset(checkInterval)
