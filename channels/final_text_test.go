@@ -106,6 +106,7 @@ func TestADraftsTextIsCutOnce(t *testing.T) {
 			a := &answer{done: stop, row: channels.Row{ID: 1, To: "x:1", Body: text, Queued: time.Now(), Parts: 1, Drafted: true, Shown: "m", Todo: []channels.Delivery{{Outbox: 1, Body: "*Working…*", Nonce: "n0", Attempts: 1}}}}
 			var wg sync.WaitGroup
 			pump := channels.NewPump(channels.Config{
+				Hide:  func(text string) string { return text },
 				Store: a, Channel: func(string) (channels.Channel, error) { return ch, nil }, Owner: func() []event.Address { return nil }, Elsewhere: func(string) event.Address { return event.CLI }, Zone: func() *time.Location { return time.UTC },
 				Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} }, Away: func(string) bool { return false }, Once: func(_ string, f func() error) {
 					wg.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hob/channels/markup"
@@ -14,7 +15,7 @@ import (
 // lane works on one row until it is finished, held, or has to wait. It returns only store errors; everything
 // else is a verdict that is committed with the row.
 func (p *Pump) lane(ctx context.Context, row Row) error {
-	row = p.bounded(row)
+	row = p.bounded(p.hidden(row))
 	whole := p.complete(row, Delivery{Body: row.Body + names(row.Files)})
 	if len(row.Todo) > 0 {
 		whole.Unsure = row.Todo[0].Unsure
@@ -53,6 +54,25 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 		return fmt.Errorf("deliver outbox row %d: %w", row.ID, err)
 	}
 	return nil
+}
+
+// hidden returns a row without the secrets in its texts. What the store keeps is as it was said.
+func (p *Pump) hidden(row Row) Row {
+	row.Body = p.Hide(row.Body)
+	row.Todo, row.Quiet, row.Choices, row.Files = slices.Clone(row.Todo), slices.Clone(row.Quiet), slices.Clone(row.Choices), slices.Clone(row.Files)
+	for i := range row.Todo {
+		row.Todo[i].Body = p.Hide(row.Todo[i].Body)
+	}
+	for i := range row.Quiet {
+		row.Quiet[i].Body = p.Hide(row.Quiet[i].Body)
+	}
+	for i := range row.Choices {
+		row.Choices[i].Label = p.Hide(row.Choices[i].Label)
+	}
+	for i := range row.Files {
+		row.Files[i].Name = p.Hide(row.Files[i].Name)
+	}
+	return row
 }
 
 // bounded fills in when a row expires. Rows to the cli never expire.

@@ -83,6 +83,7 @@ type Config struct {
 	Receives  func(channel string) time.Time     // since when receiving works; zero: it does not
 	Away      func(channel string) bool          // its server cannot be reached; Wake comes when it can
 	Once      func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. sys.Group.Once
+	Hide      func(string) string                // takes secrets out of texts
 	Wake      <-chan struct{}                    // wake signal: the outbox has something new
 	Open      Opener                             // opens the files of messages
 	Clock     sys.Clock                          //

@@ -283,6 +283,7 @@ func (r *pumpHarness) process(ctx context.Context, t *testing.T) bool {
 	}
 	var wg sync.WaitGroup
 	p := channels.NewPump(channels.Config{
+		Hide:  func(text string) string { return text },
 		Store: store, Channel: r.channel, Owner: func() []event.Address { return r.owner }, Elsewhere: channelstest.OwnerAddress(func() []event.Address { return r.owner }), Zone: func() *time.Location { return time.UTC },
 		Right:    r.rightOf,
 		Report:   func(_ string, err error) { r.mouth.mu.Lock(); r.sent = append(r.sent, err); r.mouth.mu.Unlock() },

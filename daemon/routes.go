@@ -26,7 +26,7 @@ func (d *daemon) localAPI(c *cli.Channel) server.Deps {
 	return server.Deps{
 		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), []server.Route{server.Show(api.ShowPrompt, prompts{d.settings, d.store, d.view, d.live}.show)}, triggerRoutes(d), channelRoutes(d), modelRoutes(d), skillRoutes(d), serverRoutes(d.mcp), accountRoutes(d.accounts), upkeepRoutes(d), endpointRoutes(programs, served.End)),
 		Tools: calls, MCP: served,
-		Events: events{d.store}, Feed: &d.feed, Health: d.status, Webhooks: d.webhooks, Clients: programs, Chats: programs, Plain: plain, Hide: d.secrets.Text, Hidden: d.secrets.Writer, Log: d.log,
+		Events: events{d.store}, Feed: &d.feed, Health: d.status, Webhooks: d.webhooks, Clients: programs, Chats: programs, Plain: plain, Hide: d.secrets.Text, Log: d.log,
 	}
 }
 

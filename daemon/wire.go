@@ -197,7 +197,7 @@ func (d *daemon) wireAgent() {
 	d.thread = &agent.Thread{
 		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, History: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
 		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear, Recall: recall(d),
-		Settings: d.settings.read, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
+		Settings: d.settings.read, Feed: &d.feed, Hidden: d.secrets.Writer, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
 	d.lanes = &agent.SubagentPool{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}
 }
@@ -245,7 +245,7 @@ func (d *daemon) wireOutgoing(out stage) {
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store.Outbox, Channel: d.recipients.Channels.Channel, Owner: d.recipients.Owner, Elsewhere: d.recipients.Elsewhere, Right: d.recipients.Right, Zone: d.zone.location,
 		Report: d.host.Sent, Receives: d.recipients.Channels.Receives, Away: d.recipients.Channels.Away, Once: out.Once, Open: d.artifacts.Content,
-		Wake: out.values("outbox signal", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
+		Hide: d.secrets.Text, Wake: out.values("outbox signal", d.store.Outbox.OutboxSignal), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
 	// Typing signs, closed questions and drafts follow rows that change elsewhere. They lose nothing when they miss a signal: each reads its rows anew.
 	typist := &channels.TypingSigns{Answering: d.store.Turns.Answering, Channel: d.recipients.Channels.Channel, Wake: out.values("turn signal", d.store.Events.EventsSignal), Clock: d.clock, Log: d.log}

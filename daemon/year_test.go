@@ -16,6 +16,7 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/policy"
+	"hob/daemon/secret"
 	"hob/daemon/store"
 	"hob/daemon/store/storetest"
 	"hob/daemon/sys"
@@ -72,7 +73,7 @@ func (w *simulation) start() {
 	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Grants.List, Clock: w.clock, Log: log}
 	thread := &agent.Thread{
 		RunningTurn: &agent.RunningTurn{}, Queue: w.store.Turns, Turns: w.store.Turns, Prompts: w.store.Turns, Dispatch: dispatch, Models: func() *llm.Chain { return llm.NewChain(llmtest.NewScript(llmtest.InOrder())) },
-		Settings: settings, Feed: &event.Feed{}, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
+		Settings: settings, Feed: &event.Feed{}, Hidden: (&secret.Redactor{}).Writer, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
 		Boundary: func(context.Context, turn.Queued) error { return nil },
 	}
 	runner := scheduler.NewRunner(w.store.Jobs, w.clock, w.jobs, log)

@@ -54,6 +54,7 @@ func (c HarnessConfig) Open(t testing.TB) *Harness {
 		return slices.DeleteFunc([]event.Address{c.Owner, Elsewhere}, func(a event.Address) bool { return a == "" })
 	}
 	pump := channels.NewPump(channels.Config{
+		Hide:  func(text string) string { return text },
 		Store: s.Out.Process(), Channel: s.channel, Report: s.Host.Sent, Receives: s.Host.Receives, Away: s.Host.Away, Once: group.Once, Wake: s.Out.Wake, Clock: c.Clock, Ident: sys.RandomIDs(),
 		Zone: func() *time.Location { return time.UTC }, Log: slog.New(slog.DiscardHandler),
 		Owner: owner, Elsewhere: OwnerAddress(owner),

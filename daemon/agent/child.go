@@ -99,6 +99,6 @@ func (l *SubagentPool) child(ctx context.Context, o turn.ChildSpec) *Thread {
 	return &Thread{
 		RunningTurn: &RunningTurn{},
 		Queue:       t.Queue, Turns: t.Turns, Prompts: t.Prompts, History: t.History, Dispatch: &d, Models: models, Settings: settings, Switched: t.Switched,
-		Feed: t.Feed, Clock: t.Clock, Jitter: t.Jitter, Log: t.Log,
+		Feed: t.Feed, Hidden: t.Hidden, Clock: t.Clock, Jitter: t.Jitter, Log: t.Log,
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -95,14 +96,11 @@ func defangAll(s turn.Defanger, list []string) []string {
 
 // stream publishes the pieces of an answer on the live feed. If the answer may contain untrusted text, it holds each piece back
 // until the end of a word, so that an address is defanged as a whole. end publishes the rest. last is the newest event before the step.
+// The pieces pass through Hidden, so that nobody who follows the feed sees a secret.
 func (r modelCalls) stream(ctx context.Context, st turn.Snapshot, n int, last int64) (piece func(llm.Delta), end func()) {
-	offset, held, s := 0, "", r.run.defanger(ctx, st.Turn.Untrusted(), nil)
-	publish := func(text string) {
-		if text != "" {
-			r.run.thread.Feed.Publish(event.Piece{Turn: r.run.id, Step: n, Offset: offset, Text: text, Session: st.Turn.Key, After: last})
-			offset += len(text)
-		}
-	}
+	held, s := "", r.run.defanger(ctx, st.Turn.Untrusted(), nil)
+	out := r.run.thread.Hidden(&published{feed: r.run.thread.Feed, next: event.Piece{Turn: r.run.id, Step: n, Session: st.Turn.Key, After: last}})
+	publish := func(text string) { _, _ = io.WriteString(out, text) } // the feed takes everything
 	return func(d llm.Delta) {
 		r.run.thread.progress()
 		if !s.Guarded {
@@ -115,5 +113,21 @@ func (r modelCalls) stream(ctx context.Context, st turn.Snapshot, n int, last in
 			publish(s.Defang(held[:at+size]))
 			held = held[at+size:]
 		}
-	}, func() { publish(s.Defang(held)) }
+	}, func() { publish(s.Defang(held)); _ = out.Close() }
+}
+
+// published writes to the live feed.
+type published struct {
+	feed *event.Feed
+	next event.Piece
+}
+
+// Write publishes a piece.
+func (p *published) Write(text []byte) (int, error) {
+	if len(text) > 0 {
+		p.next.Text = string(text)
+		p.feed.Publish(p.next)
+		p.next.Offset += len(text)
+	}
+	return len(text), nil
 }

@@ -254,6 +254,7 @@ func (s *draftHarness) open(t *testing.T, dir string, m *slowModel) {
 		return c
 	}
 	pump := channels.NewPump(channels.Config{
+		Hide:  func(text string) string { return text },
 		Store: s.harness.store.Outbox, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
 		Owner: func() []event.Address { return []event.Address{chat} }, Elsewhere: func(string) event.Address { return event.CLI }, Right: s.right, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} }, Away: func(string) bool { return false },
 		Once: s.group.Once, Wake: wake("out", s.harness.store.Outbox.OutboxSignal), Clock: s.harness.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),

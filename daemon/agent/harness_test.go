@@ -23,6 +23,7 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/policy"
+	"hob/daemon/secret"
 	"hob/daemon/store"
 	"hob/daemon/store/storetest"
 	"hob/daemon/sys"
@@ -151,7 +152,7 @@ func (r *harness) wire() {
 	r.thread = &agent.Thread{
 		Queue: r.store.Turns, Turns: r.store.Turns, Prompts: r.store.Turns, History: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
 		Switched: r.onSwitch, Recall: r.recall,
-		RunningTurn: &agent.RunningTurn{}, Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
+		RunningTurn: &agent.RunningTurn{}, Settings: settings, Feed: &event.Feed{}, Hidden: (&secret.Redactor{}).Writer, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
 	r.commands = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Stops: r.store.Commands, Outgoing: r.store.Commands, Reports: fakeReports{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	if r.wrap != nil {

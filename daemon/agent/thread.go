@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -41,6 +42,7 @@ type Thread struct {
 	Transcribe func(ctx context.Context, turn int64) error    // adds transcripts of the turn's voice notes to its inputs; nil when transcription is off
 	Recall     Recall                                         // what hob remembers about an input; nil when nothing is recalled
 	Feed       *event.Feed
+	Hidden     func(io.Writer) io.WriteCloser // takes secrets out of what is published on the feed
 	Clock      sys.Clock
 	Jitter     func() float64 // in [0,1), spreads retries
 	Log        *slog.Logger

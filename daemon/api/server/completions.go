@@ -56,10 +56,6 @@ func (h *clientHandler) complete(w http.ResponseWriter, r *http.Request) {
 	// From here on the request counts as waited for, so that an earlier connection that ends now does not end it.
 	h.watching.follow(req.ExtID)
 	a := &answering{h: h, w: w, r: r, conv: conv, client: client, req: req}
-	a.hidden = pieces{a}
-	if h.Hidden != nil {
-		a.hidden = h.Hidden(pieces{a})
-	}
 	defer func() {
 		v.leave() // another request of the client need not wait for the grace
 		h.left(r, req.ExtID, a.ended)
@@ -127,7 +123,6 @@ type answering struct {
 	ended  bool             // the turn has ended or waits for a person
 	spoken bool             // a piece of the answer too
 	growth completions.Growth
-	hidden io.WriteCloser // takes secrets out of the stream
 }
 
 // run waits for the end of the turn, and passes on what it says meanwhile.
@@ -223,10 +218,10 @@ func (a *answering) piece(ctx context.Context, p event.Piece) error {
 
 // answer ends the connection with the answer.
 func (a *answering) answer(ctx context.Context, text string) error {
+	if a.h.Hide != nil {
+		text = a.h.Hide(text) // as the pieces are
+	}
 	if !a.conv.Stream {
-		if a.h.Hide != nil {
-			text = a.h.Hide(text)
-		}
 		sendValue(a.w, completions.Whole(a.req, a.state, text))
 		return nil
 	}
@@ -240,7 +235,7 @@ func (a *answering) answer(ctx context.Context, text string) error {
 			waiting = false
 		}
 	}
-	if err := errors.Join(a.say(a.growth.End(text)), a.hidden.Close()); err != nil {
+	if err := a.say(a.growth.End(text)); err != nil {
 		return err
 	}
 	if !a.spoken { // an empty answer has a role too
@@ -259,27 +254,15 @@ func (a *answering) answer(ctx context.Context, text string) error {
 	return a.write("data: [DONE]\n\n")
 }
 
-// say sends a piece of the answer, without the secrets in it.
+// say sends a piece of the answer.
 func (a *answering) say(text string) error {
-	_, err := io.WriteString(a.hidden, text)
-	return err
-}
-
-// pieces writes the text of a stream.
-type pieces struct{ a *answering }
-
-// Write sends a piece of the answer as it is.
-func (p pieces) Write(text []byte) (int, error) {
-	if len(text) == 0 {
-		return 0, nil
+	if text == "" {
+		return nil
 	}
-	first := !p.a.spoken
-	p.a.spoken = true
-	return len(text), p.a.send(completions.Piece(p.a.req, string(text), first))
+	first := !a.spoken
+	a.spoken = true
+	return a.send(completions.Piece(a.req, text, first))
 }
-
-// Close does nothing: nothing is held back here.
-func (p pieces) Close() error { return nil }
 
 // fail ends the connection with an error. In a stream that has begun it is an event, and the mark of a proper end is missing.
 func (a *answering) fail(err error) error {

@@ -48,7 +48,7 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 	// Following begins before the first read of events, so that no piece in between is lost.
 	pieces, end := h.Feed.Follow()
 	defer end()
-	s := &stream{w: w, seq: after, events: h.Events, pieces: pieces}
+	s := &stream{w: w, seq: after, events: h.Events, pieces: pieces, hide: h.Hide}
 	err = s.run(r.Context(), r.URL.Query().Get("follow") != "0")
 	if err != nil && r.Context().Err() == nil {
 		h.Log.DebugContext(r.Context(), "event stream ended", "err", err)
@@ -82,8 +82,9 @@ type stream struct {
 	w      http.ResponseWriter
 	seq    int64 // newest event written
 	events Events
-	pieces <-chan event.Piece
-	next   *event.Piece // taken from pieces; it waits for the events before it
+	pieces <-chan event.Piece // without secrets
+	next   *event.Piece       // taken from pieces; it waits for the events before it
+	hide   func(string) string
 }
 
 // run writes until the client goes or the server stops. It takes the wake-up channel before it reads, so a
@@ -186,6 +187,11 @@ func (s *stream) frame(id, name string, data any) error {
 	body, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
+	}
+	if s.hide != nil {
+		if body = []byte(s.hide(string(body))); !json.Valid(body) {
+			return errors.New("a secret is part of an event and cannot be taken out")
+		}
 	}
 	head := "event: " + name + "\n"
 	if id != "" {

@@ -6,7 +6,6 @@ package server
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -81,7 +80,7 @@ type Chats interface {
 	Abort(ctx context.Context, ext string) error
 }
 
-// Deps holds the dependencies of the API. Every field must be set; only Plain, Hide and Hidden may be nil.
+// Deps holds the dependencies of the API. Every field must be set; only Plain and Hide may be nil.
 type Deps struct {
 	Messages Messages
 	Routes   []Route // for all routes of package api that this package does not serve itself
@@ -93,9 +92,8 @@ type Deps struct {
 	Clients  Clients
 	Chats    Chats
 	MCP      *mcpserver.Server
-	Plain    func(error) error              // turns errors of other packages into faults
-	Hide     func(string) string            // replaces the values of secrets in answers
-	Hidden   func(io.Writer) io.WriteCloser // does so in a text that comes in pieces; it holds back what could begin a value until the next piece, or until it is closed
+	Plain    func(error) error   // turns errors of other packages into faults
+	Hide     func(string) string // replaces the values of secrets in answers
 	Log      *slog.Logger
 }
 
