@@ -113,8 +113,8 @@ func ntfyServer(ts *testscript.TestScript, _ bool, _ []string) {
 // eventually waits until a file is there.
 func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	until(ts, args[0]+" exists", func() bool {
-		_, err := os.Stat(ts.MkAbs(args[0]))
-		return err == nil
+		found, err := filepath.Glob(ts.MkAbs(args[0]))
+		return err == nil && len(found) > 0
 	})
 }
 

@@ -77,7 +77,11 @@ func (i Installs) Install(ctx context.Context, name string, in api.MCPSource) (o
 	if err != nil {
 		f, ok := event.AsFault(err)
 		if !ok {
-			f = event.NewFault(event.Unavailable, "see that the name and the version are right, and that this machine reaches the registry", "%s cannot be installed: %v", source, err)
+			hint := "see that the name and the version are right, and that this machine reaches the registry"
+			if source.Kind == config.FromNPM {
+				hint += "; hob asks the registry of your npm settings, but without your passwords and tokens for it"
+			}
+			f = event.NewFault(event.Unavailable, hint, "%s cannot be installed: %v", source, err)
 			f.Err = err
 		}
 		return out, f
@@ -223,16 +227,32 @@ func (i installer) npm(ctx context.Context, source config.MCPSource) (m manifest
 		argv = []string{node, npm}
 	}
 	env := i.own("npm_config_registry")
-	registry, err := i.run(ctx, append(argv, "config", "get", "registry"), env, nil)
+	setting := func(key string) (string, error) {
+		value, err := i.run(ctx, append(slices.Clone(argv), "config", "get", key), maps.Clone(env), nil)
+		return strings.TrimSpace(value), err
+	}
+	// Only the addresses of the owner's registries are used. Passwords and tokens of ~/.npmrc stay where they are.
+	registry, err := setting("registry")
 	if err != nil {
 		return m, err
 	}
-	env["npm_config_registry"], env["npm_config_cache"], env["npm_config_logs_max"] = strings.TrimSpace(registry), filepath.Join(i.work, "cache"), "0"
+	own := []string{}
+	if scope, _, scoped := strings.Cut(source.Name, "/"); scoped {
+		at, err := setting(scope + ":registry")
+		if err != nil {
+			return m, err
+		}
+		if at != "undefined" {
+			own = append(own, "--"+scope+":registry="+at)
+		}
+	}
+	env["npm_config_registry"], env["npm_config_userconfig"] = registry, filepath.Join(i.work, "npmrc") // there is none
+	env["npm_config_cache"], env["npm_config_logs_max"] = filepath.Join(i.work, "cache"), "0"
 	reads := []string{node, npm}
 	if top := filepath.Dir(filepath.Dir(npm)); filepath.Base(top) == "npm" {
 		reads = append(reads, top)
 	}
-	argv = append(argv, "install", "--prefix", i.into, "--ignore-scripts", "--no-bin-links", "--no-package-lock", "--no-audit", "--no-fund", "--no-update-notifier", "--omit=dev", "--loglevel=error", "--", source.At(source.Version))
+	argv = append(append(argv, own...), "install", "--prefix", i.into, "--ignore-scripts", "--no-bin-links", "--no-package-lock", "--no-audit", "--no-fund", "--no-update-notifier", "--omit=dev", "--loglevel=error", "--", source.At(source.Version))
 	if _, err := i.run(ctx, argv, env, reads); err != nil {
 		return m, err
 	}

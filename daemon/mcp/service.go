@@ -105,7 +105,8 @@ type Limits struct {
 // Service knows the servers of the config and calls their tools. It is safe for concurrent use.
 type Service struct {
 	Deps
-	wake chan struct{} // has a value when the set of tools has to be made anew
+	swept sync.Once
+	wake  chan struct{} // has a value when the set of tools has to be made anew
 
 	mu      sync.Mutex
 	servers map[string]*server
@@ -137,6 +138,7 @@ func (s *Service) change() {
 // Apply takes the servers of a config and the owner's decisions. Servers whose section changed are ended, and programs that others now see in
 // another way. It connects to none.
 func (s *Service) Apply(ctx context.Context, c *config.Snapshot) error {
+	s.swept.Do(s.sweep) // before the API can install anything: what is being installed must stay
 	if len(c.MCP.Servers) == 0 && len(s.known()) == 0 {
 		return nil // most installations have none: no query
 	}
@@ -150,7 +152,6 @@ func (s *Service) Apply(ctx context.Context, c *config.Snapshot) error {
 		if err := s.Questions.Rows.CloseForServer(ctx, 0); err != nil {
 			return fmt.Errorf("close the questions of MCP servers: %w", err)
 		}
-		s.sweep()
 		s.begun = true
 	}
 	for name, v := range s.servers {
