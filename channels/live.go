@@ -117,6 +117,9 @@ func (l *Live) Listen(ctx context.Context) error {
 
 // collect appends a piece to the text of its step. A new step replaces the text of the one before.
 func (l *Live) collect(p event.Piece) {
+	if p.Output != "" {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.steps[p.Turn]

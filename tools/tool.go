@@ -81,6 +81,8 @@ type Call struct {
 	Limited bool            // the run has limits: what it writes counts as foreign
 	Scratch string          // the session's folder for foreign files, absolute; may not exist
 	Plan    bool            // the session is in plan mode: only reading tools run
+
+	Live func(output string) // shows the newest output of a call that still runs; nil: nobody looks
 }
 
 // Effect says what happens if a call is repeated.

@@ -86,7 +86,7 @@ func (s Screen) render(d doc) Piece {
 // The caller has removed control characters.
 func (s Screen) Wrap(text string) []string {
 	var lines []string
-	for line := range strings.SplitSeq(s.shown(text), "\n") {
+	for line := range strings.SplitSeq(s.Shown(text), "\n") {
 		bare := strings.TrimLeft(line, " ")
 		indent := line[:min(len(line)-len(bare), s.Width/2)]
 		b := &lineBreaker{screen: s, room: s.Width - len(indent)}
@@ -188,7 +188,7 @@ func (w *screenText) leaf(l leaf, known int) {
 // row is bold.
 func (w *screenText) code(l leaf, room int) []string {
 	var lines []string
-	for line := range strings.SplitSeq(w.shown(strings.ReplaceAll(l.words(), "\t", "    ")), "\n") {
+	for line := range strings.SplitSeq(w.Shown(strings.ReplaceAll(l.words(), "\t", "    ")), "\n") {
 		style := codeStyle
 		switch {
 		case l.table && len(lines) == 0:
@@ -242,8 +242,8 @@ func fitting(text string, room int) (n, columns int) {
 	return n, columns
 }
 
-// shown replaces what the screen cannot show, and takes out the controls that turn the direction of text around.
-func (s Screen) shown(text string) string {
+// Shown replaces what the screen cannot show, and takes out the controls that turn the direction of text around.
+func (s Screen) Shown(text string) string {
 	text = strings.ReplaceAll(undirected(text), "\t", " ")
 	if s.UTF8 {
 		return text
@@ -302,9 +302,9 @@ func (w *screenText) wrapped(l leaf, room int) []string {
 		if r.style&mono != 0 && !w.Color {
 			text = "`" + text + "`"
 		}
-		b.add(w.shown(strings.ReplaceAll(text, gap, "")), sequence)
+		b.add(w.Shown(strings.ReplaceAll(text, gap, "")), sequence)
 		if r.url != "" && !showsAddress(r) {
-			b.add(" ("+w.shown(r.url)+")", dimStyle)
+			b.add(" ("+w.Shown(r.url)+")", dimStyle)
 		}
 	}
 	b.word()

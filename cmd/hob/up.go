@@ -138,6 +138,6 @@ func sayReady(a *cli.App, r daemon.Ready) {
 	for _, n := range r.Notes {
 		a.Note(n)
 	}
-	a.Say("hob ready in %d ms · %s · model %s · channels %s",
-		r.After.Milliseconds(), webAddress(r.Address), r.Model, strings.Join(r.Channels, ", "))
+	a.Say("hob ready in %d ms %[2]s %[3]s %[2]s model %[4]s %[2]s channels %[5]s",
+		r.After.Milliseconds(), a.Dot(), webAddress(r.Address), r.Model, strings.Join(r.Channels, ", "))
 }

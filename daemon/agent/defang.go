@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -92,6 +93,16 @@ func defangAll(s turn.Defanger, list []string) []string {
 		list[i] = s.Defang(list[i])
 	}
 	return list
+}
+
+// live returns the function that publishes what a call prints while it runs. Foreign addresses in it are defanged.
+func (r toolCalls) live(ctx context.Context, step turn.Step, j Judged) func(string) {
+	s := sync.OnceValue(func() turn.Defanger {
+		return r.run.defanger(ctx, r.st.Turn.Untrusted() || policy.ForeignSource(j.Intent) != "", nil)
+	})
+	return func(output string) {
+		r.run.thread.Feed.Publish(event.Piece{Turn: r.run.id, Step: step.N, Session: r.st.Turn.Key, Output: s().Defang(output)})
+	}
 }
 
 // stream publishes the pieces of an answer on the live feed. If the answer may contain untrusted text, it holds each piece back

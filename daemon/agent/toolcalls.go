@@ -283,6 +283,7 @@ func (r toolCalls) approved(j Judged, q *turn.Question) policy.Entry {
 func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error {
 	fail.Point("tool.started")
 	start := r.run.thread.Clock.Mono()
+	j.Call.Live = r.live(ctx, step, j)
 	result := r.assisted(ctx, j, r.run.thread.Dispatch.Run(ctx, j))
 	result = r.run.thread.Dispatch.limited(ctx, j, result, resultLimit(r.st, r.run.thread.Models().First().Info(), step))
 	fail.Point("tool.effect")

@@ -18,6 +18,9 @@ const (
 	slow  = 5 * time.Second        // how to stop it is shown too
 )
 
+// leastWhat is the room, in columns, without which how to stop an activity is not said.
+const leastWhat = 24
+
 // activity is what a turn does at present.
 type activity struct {
 	what  string
@@ -43,35 +46,37 @@ func (p *progress) does(turn int64, what string, since time.Time) {
 
 // status describes what the typed messages wait for: "thinking 4 s". turns are those that work on them, and queued counts the messages
 // that no turn serves yet. "" means that they wait for nothing, or not for long.
-func (p *progress) status(turns []int64, queued int64, look Look) string {
+func (p *progress) status(turns []int64, queued int64, v *view) string {
 	slices.Sort(turns)
 	for _, turn := range slices.Backward(turns) {
 		if a, ok := p.active[turn]; ok {
-			return p.line(a, "Ctrl-C stops it", queued, look)
+			return p.line(a, "Ctrl-C stops it", queued, v)
 		}
 	}
 	// Another turn is served first: the oldest one.
 	if others := slices.Sorted(maps.Keys(p.active)); queued > 0 && len(others) > 0 {
 		a := p.active[others[0]]
-		return p.line(activity{"waiting for: " + a.what, a.since}, fmt.Sprintf("hob turns stop %d stops it", others[0]), queued, look)
+		return p.line(activity{"waiting for: " + a.what, a.since}, fmt.Sprintf("hob turns stop %d stops it", others[0]), queued, v)
 	}
 	return ""
 }
 
 // line describes an activity that goes on.
-func (p *progress) line(a activity, stop string, queued int64, look Look) string {
+func (p *progress) line(a activity, stop string, queued int64, v *view) string {
 	took := p.now().Sub(a.since)
 	if took < quick {
 		return ""
 	}
-	line := fmt.Sprintf("%s %s %d s", look.frame(took), OneLine(a.what), int(took.Seconds()))
+	line := fmt.Sprintf(" %d s", int(took.Seconds()))
 	if queued > 0 {
 		line += ", " + Plural(queued, "message") + " of yours queued"
 	}
-	if took >= slow {
+	// A long command is cut, not the time.
+	width, _ := v.size()
+	if took >= slow && width-Cells(line+stop) >= leastWhat {
 		line += " - " + stop
 	}
-	return line
+	return v.look.frame(took) + " " + v.cut(OneLine(a.what), max(width-Cells(line)-6, 1)) + line
 }
 
 // source describes where a message came from that nobody here has asked for: "⏰ 11:40 stretch". "" means that it is an answer.

@@ -68,6 +68,14 @@ func (f *fake) piece(turn int64, step, offset int, text string) {
 	f.more.Broadcast()
 }
 
+// prints says what the command of a turn has printed.
+func (f *fake) prints(turn int64, output string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live = append(f.live, client.Frame{Piece: &event.Piece{Turn: turn, Output: output}})
+	f.more.Broadcast()
+}
+
 func (f *fake) Post(_ context.Context, m client.Message) (event.Receipt, error) {
 	f.posts = append(f.posts, m)
 	if f.down > 0 {

@@ -140,8 +140,7 @@ func (c *conversation) parked(turn int64) bool {
 func (c *conversation) see(f client.Frame) {
 	if f.Piece != nil {
 		if t := c.turns[f.Piece.Turn]; t != nil {
-			c.progress.does(f.Piece.Turn, "writing", time.Time{})
-			t.piece(c.out, *f.Piece)
+			c.piece(t, *f.Piece)
 		}
 		return
 	}
@@ -155,6 +154,17 @@ func (c *conversation) see(f client.Frame) {
 	}
 	c.seq = f.Event.Seq
 	c.event(f.Event)
+}
+
+// piece shows a live piece of an answer, or of what its command prints.
+func (c *conversation) piece(t *turnText, p event.Piece) {
+	switch {
+	case p.Output == "":
+		c.progress.does(p.Turn, "writing", time.Time{})
+		t.piece(c.out, p)
+	case c.view != nil:
+		c.view.prints(p.Output)
+	}
 }
 
 // event applies one event: it updates the rows, turns and questions, and shows what the user must see.
@@ -256,6 +266,7 @@ func (c *conversation) tool(e *event.Event) {
 		c.out.Break()
 		return
 	case c.view != nil:
+		c.view.prints("")
 		c.out.Break()
 		c.out.Note(strings.TrimSuffix(line+": "+reason(code), ": "))
 	case e.Type == "tool.started":
@@ -346,6 +357,9 @@ func (c *conversation) finished(e *event.Event) {
 		return
 	}
 	a := answer{turn: turn, state: stringOf(e, "state"), text: stringOf(e, "text"), why: stringOf(e, "why")}
+	if c.view != nil {
+		c.view.prints("") // the end of its call may have been missed
+	}
 	t.end(c.out, a.text)
 	// On a terminal the reason is not said twice.
 	if told := a.why != "" && strings.Contains(a.text, a.why); a.state != "done" && !(told && c.view != nil) {

@@ -238,6 +238,41 @@ func TestScreens(t *testing.T) {
 	}
 }
 
+// TestOutputScreens: the newest lines of a command are shown while it runs, and are gone when it has ended.
+func TestOutputScreens(t *testing.T) {
+	for name, c := range map[string]struct {
+		width, height int
+		look          console.Look
+	}{
+		"80x24": {80, 24, console.Look{UTF8: true, Moves: true}}, "40x10-ascii": {40, 10, console.Look{Moves: true}},
+		"20x24-color": {20, 24, console.Look{UTF8: true, Moves: true, Color: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(func(f *fake, row int64, _ client.Message) {
+				f.emit(event.Event{Type: "turn.started", At: noon, Turn: 5, Data: map[string]any{"turn": 5, "inbox": []int64{row}}})
+				f.emit(event.Event{Type: "tool.started", At: noon, Turn: 5, Data: map[string]any{"tool": "exec", "summary": "run: make all install check"}})
+			})
+			s := drawing(t, f, c.width, c.height, c.look)
+			s.press(t, "run make all install check\r")
+			s.until(t, "check")
+			f.prints(5, "line 1\n  \x1b[2Jline\t\u202e2\n")
+			s.until(t, "line")
+			f.prints(5, strings.Repeat("x\n", 40)+strings.Repeat("long ", 300)+"\nöl 日本\n")
+			s.later(12 * time.Second)
+			s.until(t, "12 s")
+			s.press(t, "and")
+			s.until(t, "> and")
+			s.keeps(t, "output-"+name+"-1-runs")
+			f.emit(event.Event{Type: "tool.finished", At: noon, Turn: 5, Data: map[string]any{"tool": "exec", "summary": "run: make all install check"}})
+			f.finish(5, "done", "made", "")
+			s.until(t, "made")
+			s.keeps(t, "output-"+name+"-2-ended")
+			s.press(t, "\x15")
+			s.leaves(t)
+		})
+	}
+}
+
 // TestHostileScreens: what an answer contains changes nothing but its own block.
 func TestHostileScreens(t *testing.T) {
 	for name, text := range map[string]string{

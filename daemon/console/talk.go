@@ -222,7 +222,7 @@ func (k *talk) loop(ctx context.Context) error {
 			spinner.Stop()
 		}
 		spins = busy
-		k.editor.view.runs(k.conversation.progress.status(k.conversation.running(), k.conversation.queued(), k.options.Look))
+		k.editor.view.runs(k.conversation.progress.status(k.conversation.running(), k.conversation.queued(), k.editor.view))
 		var err error
 		select {
 		case <-spinner.C:
@@ -257,7 +257,7 @@ func (k *talk) begin() {
 // prompt returns the prompt of the input line: for the next line of a message, for an answer to the open question, or for a new message.
 func (k *talk) prompt() string {
 	if k.draft.open() {
-		return "… "
+		return k.options.Look.glyph("… ", "... ")
 	}
 	if q, ok := k.conversation.current(); ok {
 		if len(k.conversation.asked) > 1 {

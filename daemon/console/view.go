@@ -33,6 +33,7 @@ type view struct {
 	look    Look
 	text    string   // the answer's text that is not settled
 	inside  bool     // an answer has begun and not ended
+	output  string   // the newest lines of the command that runs
 	status  string   // what runs; "" is nothing
 	held    []string // blocks that arrived while an answer grew
 	live    []string // the lines of the live part on the screen
@@ -123,7 +124,7 @@ func (v *view) ask(question string) {
 
 // arrived shows what came by itself: a line with its source and time, and the message below.
 func (v *view) arrived(head, message string) {
-	v.put(v.styled(shorten(OneLine(head), v.screen(0).Width), "1;35") + "\n" + v.block(v.rendered(message), v.after))
+	v.put(v.styled(v.cut(OneLine(head), v.screen(0).Width), "1;35") + "\n" + v.block(v.rendered(message), v.after))
 }
 
 // styled draws a line in a style of ECMA-48, "Select graphic rendition".
@@ -147,6 +148,17 @@ func (v *view) put(block string) {
 func (v *view) runs(status string) {
 	if v.status != status {
 		v.status = status
+		v.draw("")
+	}
+}
+
+// shownLines is how many lines of a running command are shown at most.
+const shownLines = 10
+
+// prints shows the newest lines of the command that runs, until its end.
+func (v *view) prints(output string) {
+	if output = strings.TrimRight(output, "\n"); v.output != output {
+		v.output = output
 		v.draw("")
 	}
 }
@@ -195,10 +207,26 @@ func (v *view) lines(width, height int) []string {
 			list = list[len(list)-most:]
 		}
 	}
+	if v.output != "" {
+		lines := strings.Split(v.output, "\n")
+		lines = lines[max(len(lines)-min(shownLines, max(height-6-len(list), 1)), 0):]
+		for _, line := range lines {
+			list = append(list, dim(v.look.glyph("│ ", "| ")+v.cut(strings.ReplaceAll(Clean(line), "\t", "    "), width-6), v.look.Color))
+		}
+	}
 	if v.status != "" {
-		list = append(list, dim(shorten(v.status, width-3), v.look.Color))
+		list = append(list, dim(v.cut(v.status, width-3), v.look.Color))
 	}
 	return list
+}
+
+// cut shortens a line, in the characters that the screen has.
+func (v *view) cut(line string, n int) string {
+	line = shorten(v.screen(0).Shown(line), n)
+	if !v.look.UTF8 {
+		line = strings.ReplaceAll(line, "…", "~")
+	}
+	return line
 }
 
 // frames are the pictures of the spinner.

@@ -10,7 +10,8 @@ type Piece struct {
 	Offset  int    `json:"offset"` // bytes of this step's text sent before this piece
 	Text    string `json:"text"`
 	Session string `json:"session"`
-	After   int64  `json:"-"` // the newest event before this step: a stream of events and pieces has it before the piece
+	After   int64  `json:"-"`                // the newest event before this step: a stream of events and pieces has it before the piece
+	Output  string `json:"output,omitempty"` // instead of text: the newest lines that the command of this step has printed so far
 }
 
 // Feed passes live pieces to the present followers. The zero value is ready. A slow follower loses pieces; nobody waits for it.

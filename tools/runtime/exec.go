@@ -305,6 +305,12 @@ func (e executor) run(ctx context.Context, call tools.Call, in ExecInput, intent
 	return e.wait(ctx, p), nil
 }
 
+// What a command has printed is shown while it runs: how often it is looked for, and at most how many of its newest bytes.
+const (
+	showInterval = 250 * time.Millisecond
+	shownBytes   = 4 << 10
+)
+
 // ready prepares a command for its start.
 func (e executor) ready(ctx context.Context, call tools.Call, in ExecInput, at *site) (*proc, error) {
 	mark := e.Instance + "/" + call.ID + "/" + sys.RandomIDs().Code(16)
@@ -328,8 +334,19 @@ func (e executor) ready(ctx context.Context, call tools.Call, in ExecInput, at *
 func (e executor) wait(ctx context.Context, p *proc) tools.Result {
 	patience := time.NewTimer(e.Limits.Yield)
 	defer patience.Stop()
-	for {
+	var look <-chan time.Time
+	if p.request.by.Live != nil {
+		ticker := time.NewTicker(showInterval)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for shown := int64(0); ; {
 		select {
+		case <-look:
+			if total := p.out.total(); total != shown {
+				shown = total
+				p.request.by.Live(p.out.recent(shownBytes))
+			}
 		case <-p.done:
 			return e.report(ctx, p)
 		case <-ctx.Done():

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -143,6 +144,18 @@ func (o *output) last(n int) []byte {
 	}
 	missing := min(n-len(tail), len(o.first))
 	return append(append([]byte(nil), o.first[len(o.first)-missing:]...), tail...)
+}
+
+// recent returns the newest lines for a person who looks on, at most n bytes.
+func (o *output) recent(n int) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	tail := o.last(n)
+	// A line that is cut could begin in the middle of a character, an escape sequence or a secret.
+	if cut := bytes.IndexByte(tail, '\n') + 1; o.sum() > int64(len(tail)) {
+		tail = tail[cut:]
+	}
+	return plainText(validUTF8(tail))
 }
 
 // since returns the output after the first seen bytes, as far as it is still there. If bytes in

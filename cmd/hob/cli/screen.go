@@ -35,6 +35,14 @@ func (a *App) Look() console.Look {
 	}
 }
 
+// Dot is the sign between the parts of a line.
+func (a *App) Dot() string {
+	if IsTerminal(a.Out) && !a.Look().UTF8 {
+		return "-"
+	}
+	return "·"
+}
+
 // Offers returns what Tab completes in a conversation: chat commands, and after a word the names of jobs, watches, sessions and open
 // questions. A slow daemon offers nothing, so that it does not hold the typing up.
 func (a *App) Offers(ctx context.Context) func(line string) []string {

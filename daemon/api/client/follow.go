@@ -98,7 +98,7 @@ func frames(r io.Reader, each func(Frame) error) error {
 func frame(name string, data []byte) (Frame, error) {
 	var f Frame
 	var into any
-	if name == "text.delta" {
+	if name == "text.delta" || name == "tool.output" {
 		f.Piece = &event.Piece{}
 		into = f.Piece
 	} else {

@@ -201,7 +201,7 @@ type unanswered struct{ *event.Fault }
 
 // piece passes a live piece of the answer on.
 func (a *answering) piece(ctx context.Context, p event.Piece) error {
-	if !a.conv.Stream || p.Session != a.req.Session {
+	if !a.conv.Stream || p.Output != "" || p.Session != a.req.Session {
 		return nil
 	}
 	if a.state.Turn == 0 {

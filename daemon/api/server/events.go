@@ -82,9 +82,9 @@ type stream struct {
 	w      http.ResponseWriter
 	seq    int64 // newest event written
 	events Events
-	pieces <-chan event.Piece // without secrets
-	next   *event.Piece       // taken from pieces; it waits for the events before it
-	hide   func(string) string
+	pieces <-chan event.Piece  // without secrets
+	next   *event.Piece        // taken from pieces; it waits for the events before it
+	hide   func(string) string // replaces the values of secrets; nil: there are none
 }
 
 // run writes until the client goes or the server stops. It takes the wake-up channel before it reads, so a
@@ -173,11 +173,19 @@ func (s *stream) drainPieces(last int64) error {
 		if s.next.After > last {
 			return nil
 		}
-		if err := s.frame("", "text.delta", *s.next); err != nil {
+		if err := s.piece(*s.next); err != nil {
 			return err
 		}
 		s.next = nil
 	}
+}
+
+// piece writes a piece of an answer, or of what a command prints.
+func (s *stream) piece(p event.Piece) error {
+	if p.Output != "" {
+		return s.frame("", "tool.output", p)
+	}
+	return s.frame("", "text.delta", p)
 }
 
 // frame writes one event; encoded JSON has no line breaks, so data is always one line. Stored events have an

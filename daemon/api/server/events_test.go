@@ -131,13 +131,17 @@ func TestFollow(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			server.New(w.deps()).ServeHTTP(p, httptest.NewRequestWithContext(ctx, "GET", "/v1/events", nil))
+			d := w.deps()
+			d.Hide = func(text string) string { return strings.ReplaceAll(text, "canary", "[hidden]") }
+			server.New(d).ServeHTTP(p, httptest.NewRequestWithContext(ctx, "GET", "/v1/events", nil))
 		}()
 		synctest.Wait()
 		w.add("turn.started", nil)
 		expect(t, p, "event: turn.started")
 		w.feed.Publish(event.Piece{Turn: 1, Text: "hel"})
 		expect(t, p, "event: text.delta\ndata: {\"turn\":1,\"step\":0,\"offset\":0,\"text\":\"hel\"")
+		w.feed.Publish(event.Piece{Turn: 1, Output: "the key is canary"})
+		expect(t, p, "event: tool.output\ndata: {\"turn\":1,\"step\":0,\"offset\":0,\"text\":\"\",\"session\":\"\",\"output\":\"the key is [hidden]\"")
 		for range 20 { // the stream is held up until a call, the text after it and the end are there
 			pause := w.add("pause", nil)
 			synctest.Wait()
