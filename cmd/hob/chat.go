@@ -190,7 +190,7 @@ func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 		return err
 	}
 	if !o.ends && !a.Quiet {
-		a.Say("conversation %s %s type help for what hob understands; /sessions shows the others; Ctrl-D leaves", cmp.Or(session, "main"), a.Dot())
+		a.Say("conversation %s %s type help; /sessions shows the others; Ctrl-D leaves", cmp.Or(session, "main"), a.Dot())
 	}
 	if err := a.RestoreTerminal(); err != nil {
 		return err

@@ -238,6 +238,18 @@ func TestScreens(t *testing.T) {
 	}
 }
 
+// TestArrivedOnce: a reminder whose text is its name is one line.
+func TestArrivedOnce(t *testing.T) {
+	f := newFake(func(*fake, int64, client.Message) {})
+	s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true})
+	for _, text := range []string{"stretch", "stand **up**"} {
+		f.emit(event.Event{Type: "message.sent", At: noon, Data: map[string]any{"text": text, "cause": "fire", "from": "job", "name": "stretch"}})
+	}
+	s.until(t, "stand up")
+	s.keeps(t, "arrived-once")
+	s.leaves(t)
+}
+
 // TestOutputScreens: the newest lines of a command are shown while it runs, and are gone when it has ended.
 func TestOutputScreens(t *testing.T) {
 	for name, c := range map[string]struct {

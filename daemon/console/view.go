@@ -124,7 +124,12 @@ func (v *view) ask(question string) {
 
 // arrived shows what came by itself: a line with its source and time, and the message below.
 func (v *view) arrived(head, message string) {
-	v.put(v.styled(v.cut(OneLine(head), v.screen(0).Width), "1;35") + "\n" + v.block(v.rendered(message), v.after))
+	body := v.block(v.rendered(message), v.after)
+	// A short reminder is its own name.
+	if strings.HasSuffix(head, " "+strings.TrimSpace(message)) {
+		body = v.after
+	}
+	v.put(v.styled(v.cut(OneLine(head), v.screen(0).Width), "1;35") + "\n" + body)
 }
 
 // styled draws a line in a style of ECMA-48, "Select graphic rendition".
