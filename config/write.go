@@ -111,7 +111,7 @@ func WriteFile(path string, before, doc []byte) error {
 func FinishFile(f *os.File, path string, doc []byte, mode fs.FileMode, ready func() error) error {
 	_, err := f.Write(doc)
 	if err == nil {
-		err = errors.Join(f.Chmod(mode), f.Sync()) // the umask may have narrowed the mode
+		err = errors.Join(f.Chmod(mode), sys.Adopt(f, filepath.Dir(path)), f.Sync()) // the umask may have narrowed the mode
 	}
 	fail.Point("config.temp")
 	if err = errors.Join(err, f.Close()); err == nil {

@@ -114,10 +114,14 @@ func readToken(env channels.Env, key, form, ref string) (string, error) {
 		return "", err
 	}
 	kind := regexp.MustCompile(`^(xapp|xox[a-z])-`).FindString(strings.TrimPrefix(token, "xoxe."))
-	if kind != "" && kind != form {
+	switch kind {
+	case form:
+		return token, nil
+	case "":
+		return "", fmt.Errorf("%s: the value of %q is not a Slack token; a token looks like %s…", key, ref, form)
+	default:
 		return "", fmt.Errorf("%s: the value of %q begins with %s, which is another kind of token; want one that begins with %s", key, ref, kind, form)
 	}
-	return token, nil
 }
 
 // Forms of Slack's ids.

@@ -229,6 +229,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		{telegram.Config{}, "token: missing; @BotFather"},
 		{telegram.Config{Token: "env:NONE"}, "token: no secret"},
 		{telegram.Config{Token: "env:ODD"}, "token: the value of \"env:ODD\" is not a bot token"},
+		{telegram.Config{Token: "env:WORD"}, "token: the value of \"env:WORD\" is not a bot token"},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "api.telegram.org"}, "api_base: "},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "ftp://x"}, "api_base: "},
 		{telegram.Config{Token: "env:TOKEN", APIBase: "https://u:p" + "@x"}, "api_base: want no user name"},

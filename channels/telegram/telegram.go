@@ -55,14 +55,11 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		return nil, err
 	}
 	token, err := env.Token("token", cfg.Token, `@BotFather gives one for a new bot: put it in the environment and write token = "env:TELEGRAM_TOKEN"`,
-		`[0-9A-Za-z_:-]+`, "not a bot token; a token looks like 123456789:AAE…")
+		`[0-9]+:[0-9A-Za-z_-]+`, "not a bot token; a token looks like 123456789:AAE…")
 	if err != nil {
 		return nil, err
 	}
-	bot, _, ok := strings.Cut(token, ":")
-	if !ok {
-		bot = "" // the server will refuse the token; it must not become part of an id
-	}
+	bot, _, _ := strings.Cut(token, ":")
 	return &Channel{
 		Audience: cfg.Audience, name: env.Name, bot: bot, api: client{base: base.String(), token: token, http: wire.Client(env.HTTP, 0)},
 		clock: env.Clock, log: env.Log,

@@ -31,6 +31,8 @@ func env(t testing.TB) channels.Env {
 			switch ref {
 			case "env:TOKEN":
 				return token + "\n", nil
+			case "env:WORD":
+				return "abc", nil
 			case "env:ODD":
 				return "7001:AA/../x", nil
 			}

@@ -57,7 +57,7 @@ func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Comma
 			}
 			if verb == "install" {
 				// Only a new service is asked about; the plan then has one step more.
-				if err := s.offerLinger(cmd.Context()); err != nil {
+				if err := s.offerLinger(cmd.Context(), false); err != nil {
 					return err
 				}
 			}
@@ -121,9 +121,9 @@ func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	return &managed{a, manager, m, spec, f}, nil
 }
 
-// offerLinger asks, or says, what a user's service needs to outlive a login. systemd ends the services of a
+// offerLinger asks, or says, what a user's service needs to outlive a login, unless the person has agreed already. systemd ends the services of a
 // user at the last logout unless the user lingers.
-func (s *managed) offerLinger(ctx context.Context) error {
+func (s *managed) offerLinger(ctx context.Context, agreed bool) error {
 	if s.spec.System || s.spec.Linger || s.machine.OS != "linux" || s.machine.UID == 0 {
 		return nil
 	}
@@ -133,6 +133,9 @@ func (s *managed) offerLinger(ctx context.Context) error {
 	}
 	if err != nil || lingers {
 		return err
+	}
+	if agreed {
+		return s.linger()
 	}
 	command := "loginctl enable-linger " + s.machine.User
 	// Nobody can be asked, or nothing may change: the person is only told.
@@ -148,11 +151,16 @@ func (s *managed) offerLinger(ctx context.Context) error {
 	}
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "", "y", "yes":
-		s.spec.Linger = true
-		s.manager, err = service.For(s.machine, s.spec)
-		return err
+		return s.linger()
 	}
 	return nil
+}
+
+// linger adds to the installation that the user's services run without a login.
+func (s *managed) linger() (err error) {
+	s.spec.Linger = true
+	s.manager, err = service.For(s.machine, s.spec)
+	return err
 }
 
 // plan asks the service manager of this system for the steps of a verb. It changes nothing.

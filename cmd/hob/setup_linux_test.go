@@ -146,7 +146,6 @@ func (c *conversation) takes(steps []wizardStep) {
 	for _, s := range steps {
 		found := c.sees(s.question)
 		if s.bind {
-			c.phone.Listening(c.Context()) // a person is slower than the first poll
 			c.phone.Say(7, found)
 			continue
 		}
@@ -321,5 +320,30 @@ func TestSetupWithAModelThatIsNone(t *testing.T) {
 	}
 	if code := c.ends(); code != 1 || strings.Contains(c.shown, "sk-very-secret") {
 		t.Errorf("exit code %d:\n%s", code, c.shown)
+	}
+}
+
+// TestSetupWithATokenThatIsNone: what cannot be a token is refused by its form. The platform is not asked, the secret is taken back, and the question
+// comes again.
+func TestSetupWithATokenThatIsNone(t *testing.T) {
+	w := newWizardry(t)
+	c := w.begin()
+	steps := firstRun()
+	c.takes(steps[:4])
+	c.takes([]wizardStep{
+		{question: `token \(.*\): `, answer: "abc"},
+		{question: `is not a bot token(.|\s)*Answer its questions again\? \[Y/n\] `, answer: ""},
+	})
+	if n := w.phone.Calls("getMe"); n != 0 {
+		t.Errorf("the platform was asked %d times", n)
+	}
+	c.takes(steps[4:])
+	w.hears("hob can reach you here")
+	c.declines()
+	if code := c.ends(); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, c.shown)
+	}
+	if got := w.files(); len(got) != 2 || got["telegram-token"] != "42:secret\n" {
+		t.Errorf("left in the home: %v", got)
 	}
 }

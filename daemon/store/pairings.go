@@ -25,7 +25,7 @@ type Pairings struct {
 // PairedOwners caches the paired addresses and hob's own accounts. The zero value has none. It is made before the store, which fills it, because
 // parts that the store needs read it. It is safe for concurrent use.
 type PairedOwners struct {
-	loading  sync.Mutex // held from the read to the store: an older result must not replace a newer one and restore a revoked owner
+	loading  sync.Mutex // held from the read to the store: an older result must not replace a newer one and restore a revoked owner. Try and Row hold it too
 	list     atomic.Pointer[pairedAddresses]
 	accounts sync.Map // by channel; only channels that have reported their account since the start
 }
@@ -67,6 +67,11 @@ func (b Pairings) scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, e
 func (b Pairings) Load(ctx context.Context) error {
 	b.owners.loading.Lock()
 	defer b.owners.loading.Unlock()
+	return b.load(ctx)
+}
+
+// load is Load for a caller that holds the lock.
+func (b Pairings) load(ctx context.Context) error {
 	rs, err := b.core.read().QueryContext(ctx, "SELECT "+pairingColumns+" FROM pairings WHERE "+bound+" ORDER BY bound, id")
 	rows, err := sqlite.Collect(rs, err, b.scan(time.Time{}))
 	if err != nil {
@@ -161,6 +166,9 @@ func (b Pairings) Try(ctx context.Context, channel string, m channels.Message) (
 	if matters, err := b.matters(ctx, channel, m.ID); err != nil || !matters {
 		return channels.NoCode, err
 	}
+	// Row waits for the load: somebody who reads that a pairing is bound may send to its person.
+	b.owners.loading.Lock()
+	defer b.owners.loading.Unlock()
 	tried := channels.NoCode
 	account, _ := b.owners.account(channel)
 	err := b.core.write(ctx, func(tx *Tx) (err error) {
@@ -171,7 +179,7 @@ func (b Pairings) Try(ctx context.Context, channel string, m channels.Message) (
 	if err != nil || tried != channels.Bound {
 		return tried, err
 	}
-	return tried, b.Load(ctx)
+	return tried, b.load(ctx)
 }
 
 // matters asks the readers first whether the message could be a code, so that ordinary messages write nothing.
@@ -278,6 +286,8 @@ func (b Pairings) List(ctx context.Context, now time.Time, state string, limit i
 
 // Row returns one pairing; an event.Fault of the kind Missing if there is none.
 func (b Pairings) Row(ctx context.Context, now time.Time, id int64) (channels.PairingRow, error) {
+	b.owners.loading.Lock()
+	defer b.owners.loading.Unlock()
 	rs, err := b.core.read().QueryContext(ctx, "SELECT "+pairingColumns+" FROM pairings WHERE id = ?", id)
 	list, err := sqlite.Collect(rs, err, b.scan(now))
 	switch {

@@ -1,11 +1,14 @@
 package store_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"hob/channels"
+	"hob/daemon/event"
 )
 
 // TestAPairingIsOpenUntilItsEnd (C9): what a channel lets in for a pairing, it lets in only until the code was used, ended, guessed wrong too often or
@@ -55,4 +58,37 @@ func TestAPairingIsOpenUntilItsEnd(t *testing.T) {
 		say("ZZZZ-ZZZZ")
 	}
 	isOpen("guessed", now, false)
+}
+
+// TestABoundPairingHasItsOwner: a pairing that is read as bound has made its person the owner, also for somebody who reads it at that moment. hob setup
+// then sends the owner a message.
+func TestABoundPairingHasItsOwner(t *testing.T) {
+	s := fresh(t)
+	for i := range 100 {
+		channel := fmt.Sprintf("c%d", i)
+		p, code := channels.NewPairing(channel, func(letters string, n int) string { return strings.Repeat(letters[:1], n) }, time.Now())
+		id, err := s.Pairings.Begin(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tried := make(chan error, 1)
+		go func() {
+			m := channels.Message{ID: channel, Text: code, From: channels.Person{ID: "7"}, Chat: channels.Chat{ID: "7"}}
+			_, err := s.Pairings.Try(t.Context(), channel, m)
+			tried <- err
+		}()
+		for bound := false; !bound; {
+			r, err := s.Pairings.Row(t.Context(), time.Now(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bound = r.State == channels.PairingBound
+		}
+		if owner := event.Address(channel + ":7"); !slices.Contains(s.Pairings.Paired(), owner) {
+			t.Errorf("%s is bound, and not the owner", owner)
+		}
+		if err := <-tried; err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -18,6 +18,19 @@ func DiskFree(dir string) (int64, error) {
 	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:gosec,nolintlint // G115: the types differ from system to system, and no disk has 2^63 bytes
 }
 
+// Adopt gives a new file or folder to the owner of the folder that it is in, if the caller is root: root writes into the home of a service that runs
+// as another user, and a file of mode 0600 could not be read there.
+func Adopt(f *os.File, folder string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(folder, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: folder, Err: err}
+	}
+	return f.Chown(int(st.Uid), int(st.Gid))
+}
+
 // FileOwner returns the user id of a file's owner, and whether that is the caller.
 func FileOwner(path string) (uid int, mine bool, err error) {
 	var st unix.Stat_t

@@ -1,8 +1,10 @@
 package setup
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/config"
 	"hob/config/schema"
+	"hob/daemon/api/client"
 )
 
 // AddCommand makes hob channels add, with one command for each kind of channel and a flag for each of its keys. Both come from the config
@@ -31,7 +34,7 @@ func AddCommand(a *cli.App, ref config.Reference) *cobra.Command {
 		if a.JSON || !k.terminal() {
 			return help(cmd, args)
 		}
-		home, err := ownHome(a)
+		home, err := ownHome(cmd.Context(), a)
 		if err != nil {
 			return err
 		}
@@ -60,11 +63,18 @@ func kindNames(parts []config.Part) []string {
 	return names
 }
 
-// ownHome is hob's home, which must be a folder if it exists.
-func ownHome(a *cli.App) (string, error) {
-	home, _, err := a.HomeDir()
+// ownHome is the home to set up, which must be a folder if it exists. For root that is the one of the system-wide hob if only that runs, as with
+// the commands that need a daemon.
+func ownHome(ctx context.Context, a *cli.App) (string, error) {
+	home, named, err := a.HomeDir()
 	if err != nil {
 		return "", err
+	}
+	if !named && os.Geteuid() == 0 {
+		if c, err := client.Find(ctx, home, true); err == nil && c.System {
+			a.Note("this is the system-wide hob in " + client.SystemHome)
+			return client.SystemHome, nil
+		}
 	}
 	return home, cli.CheckHome(home)
 }
@@ -91,7 +101,7 @@ func channelKindCommand(a *cli.App, ref config.Reference, p config.Part) *cobra.
 		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		home, err := ownHome(a)
+		home, err := ownHome(cmd.Context(), a)
 		if err != nil {
 			return err
 		}

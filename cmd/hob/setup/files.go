@@ -13,6 +13,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
+	"hob/daemon/sys"
 )
 
 // Save writes the file. It refuses if someone else changed it meanwhile. An editor or another command may
@@ -85,7 +86,7 @@ func KeepSecret(home, name, text string) (string, error) {
 // keepSecret is KeepSecret; fresh is false if the file was there with the same secret, as after a command that was killed.
 func keepSecret(home, name, text string) (path string, fresh bool, err error) {
 	folder := filepath.Join(home, SecretsFolder)
-	err = os.MkdirAll(folder, 0o700)
+	err = makeFolder(home, folder)
 	if err == nil {
 		name, fresh, err = createUnused(folder, name, text+"\n")
 	}
@@ -116,6 +117,18 @@ func createUnused(folder, name, text string) (free string, fresh bool, err error
 		}
 		// Sync before the name is used: after a crash the config must not refer to an empty file.
 		_, err = f.WriteString(text)
-		return free, true, errors.Join(err, f.Sync(), f.Close())
+		return free, true, errors.Join(err, sys.Adopt(f, folder), f.Sync(), f.Close())
 	}
+}
+
+// makeFolder makes a folder of the home, for the home's owner.
+func makeFolder(home, folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(sys.Adopt(f, home), f.Close())
 }

@@ -30,7 +30,7 @@ func RemoveCommand(a *cli.App) *cobra.Command {
 
 // removeChannel asks, and takes the section of a channel out.
 func removeChannel(ctx context.Context, a *cli.App, name string, yes bool) error {
-	home, err := ownHome(a)
+	home, err := ownHome(ctx, a)
 	if err != nil {
 		return err
 	}

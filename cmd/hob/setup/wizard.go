@@ -27,9 +27,9 @@ type Program struct {
 	Reference func() config.Reference
 	Version   string
 	Self      string // hob's own executable
-	// Service reports whether hob is installed as a service; the error says why this machine has none. nil: not asked about.
-	Service func(ctx context.Context) (installed bool, err error)
-	Install func(ctx context.Context) error
+	// Service reports whether the service of a home is installed; the error says why this machine has none.
+	Service func(ctx context.Context, home string) (installed bool, err error)
+	Install func(ctx context.Context, home string) error
 }
 
 // answers are the flags of hob setup.
@@ -94,7 +94,7 @@ func (w *wizard) run(ctx context.Context) (err error) {
 	if w.flags["service"] && !slices.Contains([]string{"user", "none"}, w.given.service) {
 		return cli.Usage("want user or none; the service of the whole machine has a home of its own: hob service install --system", "--service %q is not known", w.given.service)
 	}
-	if w.home, err = ownHome(w.app); err != nil {
+	if w.home, err = ownHome(ctx, w.app); err != nil {
 		return err
 	}
 	w.ref = w.prog.Reference()
@@ -359,7 +359,7 @@ func (w *wizard) pairLater(r api.Channel) error {
 
 // service installs the service, or says how to do it later.
 func (w *wizard) service(ctx context.Context) error {
-	installed, err := w.prog.Service(ctx)
+	installed, err := w.prog.Service(ctx, w.home)
 	switch {
 	case w.given.service == "none":
 		return nil
@@ -394,7 +394,7 @@ func (w *wizard) service(ctx context.Context) error {
 		return err
 	}
 	w.host.stop, w.host.own = func() error { return nil }, false
-	return w.prog.Install(ctx)
+	return w.prog.Install(ctx, w.home)
 }
 
 // readKey reads the key of a flag: a reference, or "-" for standard input.

@@ -20,13 +20,13 @@ import (
 )
 
 // patience is the time that a local server has to answer.
-const patience = 300 * time.Millisecond
+const patience = 2 * time.Second
 
 // Probe configures Discover. The zero value looks at the usual ports.
 type Probe struct {
 	Ports []int               // on 127.0.0.1; nil: the result of Ports
 	Env   func(string) string // environment lookup, for a further port in OLLAMA_HOST; nil: not used
-	Wait  time.Duration       // limit for each server; 0: 300 ms
+	Wait  time.Duration       // limit for each server; 0: 2 s
 	Log   *slog.Logger        // receives programming errors; nil: discards them
 }
 

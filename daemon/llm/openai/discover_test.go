@@ -99,12 +99,12 @@ func TestDiscoverNobody(t *testing.T) {
 	}
 }
 
-// A server that says nothing costs 300 ms and no more.
+// A server that says nothing costs its patience of 2 s and no more.
 func TestDiscoverSilence(t *testing.T) {
 	f := serveBy(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	start := time.Now()
 	found := openai.Discover(t.Context(), openai.Probe{Ports: []int{port(t, f)}})
-	if took := time.Since(start); found != nil || took < 300*time.Millisecond || took > 5*time.Second {
+	if took := time.Since(start); found != nil || took < 2*time.Second || took > 30*time.Second {
 		t.Errorf("found %+v after %v", found, took)
 	}
 }
