@@ -59,7 +59,13 @@ func Backups(home string) ([]BackupFile, error) {
 
 // Leftovers lists what an interrupted restore or backup has left in a home. It is not needed while no hob runs.
 func Leftovers(home string) ([]string, error) {
-	return store.BackupLeftovers(Options{Home: home}.state())
+	o := Options{Home: home}
+	list, err := store.BackupLeftovers(o.state())
+	// A restore with its mark is not left over: the next start finishes it.
+	if stage := filepath.Join(o.state(), wholeStage); exists(stage) && !exists(filepath.Join(o.state(), filepath.FromSlash(wholeMark))) {
+		list = append(list, stage)
+	}
+	return list, err
 }
 
 // RestoreLoss returns what a restore would lose. The error is ErrRunning while a hob runs.
@@ -74,7 +80,7 @@ func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, 
 // RestoreBackup replaces the database of a home by a copy, and removes the index that was made from it. The error is ErrRunning while a hob runs.
 func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) {
 	o := Options{Home: home}
-	if err := o.prepare(); err != nil {
+	if err := errors.Join(o.prepare(), o.resumeWhole()); err != nil {
 		return RestoreNote{}, err
 	}
 	// A copy of an older hob is allowed: the store checks the copy against the migrations of this one.
@@ -131,4 +137,12 @@ func backupFault(err error) error {
 	default:
 		return err
 	}
+}
+
+// fullDisk turns the system's error of a full disk into a sentence with a hint.
+func fullDisk(err error) error {
+	if errors.Is(err, errNoSpace) {
+		return &event.Fault{Kind: event.Unavailable, Text: "the disk is full: nothing was changed", Hint: "free some space, or name a path on another disk", Err: err}
+	}
+	return err
 }

@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -87,8 +88,9 @@ func startFault(home string, err error) error {
 		return err
 	case errors.Is(err, sqlite.ErrNewer):
 		hint := "use the newer hob"
-		if before := (Options{Home: home}).database() + ".before-migration"; exists(before) {
-			hint += ", or the copy " + before
+		// An error of looking leaves the hint as it is: the newer hob is the better way.
+		if path, made := wayBack(home); path != "" {
+			hint += fmt.Sprintf("; or go back to the database from before the upgrade (%s), without what happened since: hob backup restore %s", made.UTC().Format("2006-01-02 15:04 MST"), path)
 		}
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: hint, Err: err}
 	case errors.Is(err, sqlite.ErrCorrupt):

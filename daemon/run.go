@@ -49,6 +49,10 @@ func Run(ctx context.Context, o Options) error {
 	if err := errors.Join(enoughFiles(), o.prepare()); err != nil {
 		return err
 	}
+	// A restore that was killed is finished before the config is read, which it may replace.
+	if err := o.resumeWhole(); err != nil {
+		return startFault(o.Home, err)
+	}
 	// From here on each line uses only what the lines above it have made.
 	d.file = openConfig(o, d.log)
 	d.zone = newOwnerZone(d.config)
@@ -77,8 +81,8 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	paired := &store.PairedOwners{}
 	d.recipients = channels.Recipients{Configured: func() []event.Address { return ownerAddresses(d.config()) }, Paired: paired.Paired, Channels: channels.NewTable()}
 	d.store, err = store.Open(ctx, store.Options{
-		Lost: lost,
-		Dir:  d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
+		Lost: lost, Upgrade: d.upgrading,
+		Dir: d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
 		Zone: d.zone.name, Owner: d.recipients.Owner, Paired: paired, Config: d.limits, Log: d.log, Sum: d.live.Sum,
 	})
 	if err != nil {

@@ -23,4 +23,5 @@ func enoughFiles() error {
 const (
 	errReadOnly = syscall.EROFS
 	errNotDir   = syscall.ENOTDIR
+	errNoSpace  = syscall.ENOSPC
 )

@@ -21,29 +21,13 @@ import (
 
 // backupCommand makes hob backup. It never opens the database itself: package daemon does.
 func backupCommand(a *cli.App) *cobra.Command {
-	// create asks the running daemon, because only it may read the open database. list, verify and restore work
-	// on files and need no daemon.
-	create := &cobra.Command{
-		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
-		Example: "  hob backup create\n  hob backup create /mnt/usb/hob.db",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in := api.BackupPath{}
-			if len(args) == 1 {
-				// The daemon has another current folder, so it gets an absolute path.
-				path, err := filepath.Abs(args[0])
-				if err != nil {
-					return fmt.Errorf("find the folder: %w", err)
-				}
-				in.Path = path
-			}
-			return createBackup(cmd.Context(), a, in)
-		},
-	}
+	// create asks the running daemon for the database, because only it may read it while it is open. list, verify and restore work on
+	// files and need no daemon.
 	list := &cobra.Command{
 		Use: "list", Short: "List the copies in hob's own backups folder", Args: cli.None,
 		RunE: func(*cobra.Command, []string) error { return printBackups(a) },
 	}
-	return cli.Family("backup", "Copy hob's database, and put a copy back", create, backupVerifyCommand(a), list, backupRestoreCommand(a))
+	return cli.Family("backup", "Back up everything that hob has, or its database alone, and put a copy back", backupCreateCommand(a), backupVerifyCommand(a), list, backupRestoreCommand(a))
 }
 
 // noticeDelay is the time after which a waiting user gets a note that the operation takes long.
@@ -76,44 +60,6 @@ func createBackup(ctx context.Context, a *cli.App, in api.BackupPath) error {
 // backupContents summarizes the contents of a copy.
 func backupContents(r daemon.BackupReport) string {
 	return fmt.Sprintf("%s, %s, %s, up to %s", console.Plural(r.Messages, "input"), console.Plural(r.Turns, "turn"), console.Plural(r.Jobs, "job"), console.Exact(r.Newest))
-}
-
-// backupVerifyCommand makes hob backup verify. It reads the copy in this process, so that a copy can be checked
-// on a machine without a daemon.
-func backupVerifyCommand(a *cli.App) *cobra.Command {
-	var latest bool
-	cmd := &cobra.Command{
-		Use: "verify PATH|--latest", Short: "Look at a copy: is it whole, and what does it hold", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
-		Example: "  hob backup verify --latest\n  hob backup verify hob-2026-11-21.db",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			// Exactly one of the two is needed: both, or neither, is a mistake.
-			if latest == (len(args) == 1) {
-				return cli.Usage("hob backup verify --latest, or: hob backup verify PATH", "name one PATH, or --latest")
-			}
-			var path string
-			var err error
-			if latest {
-				path, err = newestBackup(a)
-			} else {
-				path, err = filepath.Abs(args[0])
-			}
-			if err != nil {
-				return err
-			}
-			r, err := verifyBackup(cmd.Context(), a, path)
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.Document(r)
-			}
-			a.Say("%s is whole and sound: %s\nsize %s · schema %d · written by hob %s · instance %s\n%s",
-				r.Path, backupContents(r), console.Size(r.Bytes), r.Schema, console.OrDash(r.Version), r.Instance, digestText(r))
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&latest, "latest", false, "the newest copy in hob's own backups folder")
-	return cmd
 }
 
 // digestText says whether a checksum confirmed the content.
@@ -198,29 +144,52 @@ func printBackups(a *cli.App) error {
 	}
 	var rows [][]string
 	for _, f := range list {
-		rows = append(rows, []string{console.Exact(f.Made), console.Size(f.Bytes), map[bool]string{true: "by schedule", false: "by hand"}[f.Auto], f.Path})
+		rows = append(rows, []string{console.Exact(f.Made), console.Size(f.Bytes), backupOrigin(f), f.Path})
 	}
-	return a.Table([]string{"MADE", "SIZE", "HOW", "PATH"}, rows)
+	return a.Table([]string{"MADE", "SIZE", "WHAT", "PATH"}, rows)
+}
+
+// backupOrigin says what a copy contains and how it was made.
+func backupOrigin(f daemon.BackupFile) string {
+	switch {
+	case f.Whole:
+		return "everything"
+	case f.Auto:
+		return "database, by schedule"
+	case f.Upgrade > 0:
+		return "database, before an upgrade"
+	}
+	return "database, by hand"
 }
 
 // backupRestoreCommand makes hob backup restore.
 func backupRestoreCommand(a *cli.App) *cobra.Command {
 	var yes *bool
+	var key backupKeyFlags
 	cmd := &cobra.Command{
-		Use: "restore PATH", Short: "Put a copy in the place of the database, while hob does not run", Args: cli.Exactly(1, "the PATH of a copy"), ValidArgsFunction: completeBackups(a),
-		Example: "  hob backup restore hob-2026-11-21.db\n  hob backup restore --yes hob-2026-11-21.db",
-		Long: "Put a copy in the place of the database. The copy is looked at first; the database that it replaces is kept beside it as\n" +
-			"state/hob.db.before-restore. hob must not run meanwhile. Messages and inputs that waited when the copy was made are held\n" +
+		Use: "restore PATH", Short: "Put a backup in the place of what is there, while hob does not run", Args: cli.Exactly(1, "the PATH of a backup"), ValidArgsFunction: completeBackups(a),
+		Example: "  hob backup restore hob.tar.gz.age\n  hob --home /srv/hob backup restore hob.tar.gz.age\n  hob backup restore --yes hob-2026-11-21.db",
+		Long: "Put a backup in the place of what is there. It is read to its end first. A backup of everything replaces config, workspace, artifacts,\n" +
+			"skills and database; what they replace is kept in state/before-restore. A copy of the database replaces that alone; the old one is kept\n" +
+			"as state/hob.db.before-restore. hob must not run meanwhile. Messages and inputs that waited when the copy was made are held\n" +
 			"afterwards: nobody can know whether they went out, or were answered, since.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := filepath.Abs(args[0])
 			if err != nil {
-				return fmt.Errorf("find the copy: %w", err)
+				return fmt.Errorf("find the backup: %w", err)
+			}
+			k, whole, err := key.open(cmd.Context(), a, path)
+			if err != nil {
+				return err
+			}
+			if whole {
+				return restoreWhole(cmd.Context(), a, path, k, *yes)
 			}
 			return restoreBackup(cmd.Context(), a, path, *yes)
 		},
 	}
 	yes = cli.YesFlag(cmd)
+	key.toRead(cmd)
 	return cmd
 }
 
@@ -324,9 +293,14 @@ func (r restoreResult) text() string {
 	if r.Kept != "" {
 		text += "\nthe database before is kept as " + r.Kept
 	}
-	if r.Held.Messages > 0 || r.Held.Inputs > 0 {
-		text += fmt.Sprintf("\nheld, because nobody can know whether they went out or were answered since: %s, %s; see hob outbox list --state held and hob inbox list --state held",
-			console.Plural(r.Held.Messages, "message"), console.Plural(r.Held.Inputs, "input"))
+	return text + held(r.Held) + "\nstart hob with: hob up, or hob service start"
+}
+
+// held says what waits for the owner's decision after a restore, "" if nothing does.
+func held(n daemon.RestoreNote) string {
+	if n.Messages == 0 && n.Inputs == 0 {
+		return ""
 	}
-	return text + "\nstart hob with: hob up, or hob service start"
+	return fmt.Sprintf("\nheld, because nobody can know whether they went out or were answered since: %s, %s; see hob outbox list --state held and hob inbox list --state held",
+		console.Plural(n.Messages, "message"), console.Plural(n.Inputs, "input"))
 }

@@ -165,6 +165,7 @@ func allCommands(withReference bool) []command {
 		{groupKeep, "safe-mode", safeModeCommand},
 		{groupKeep, "backup", backupCommand},
 		{groupKeep, "import", importer.Command},
+		{groupKeep, "upgrade", upgradeCommand},
 		{groupKeep, "version", versionCommand},
 	}
 }

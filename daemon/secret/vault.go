@@ -140,6 +140,39 @@ func (v *Vault) save(ctx context.Context, name string, value []byte) error {
 	return nil
 }
 
+// Names lists the stored secrets, without asking the keyring.
+func (v *Vault) Names() (names []string, err error) {
+	entries, err := os.ReadDir(v.cfg.Folder)
+	for _, e := range entries {
+		if vaultName().MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, absent(err)
+}
+
+// Stored is a secret as a file of the vault that needs no keyring.
+type Stored struct {
+	Name    string
+	Content []byte
+}
+
+// Export returns all secrets, for a machine with another keyring: a copy of these files in the folder of a vault has the same secrets.
+func (v *Vault) Export(ctx context.Context) (list []Stored, err error) {
+	names, err := v.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		value, _, err := v.Load(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Stored{name, append([]byte(fileLine), value...)})
+	}
+	return list, nil
+}
+
 // forget removes an outdated copy from the keyring. If the keyring refuses, the copy does no harm, because nothing reads it.
 func (v *Vault) forget(ctx context.Context, name string) {
 	if err := v.remove(ctx, name); err != nil {

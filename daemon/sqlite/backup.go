@@ -68,6 +68,32 @@ func (d *DB) copyTo(ctx context.Context, to string) (err error) {
 	return errors.Join(copyPages(ctx, conn, to), conn.Close())
 }
 
+// CopyIdle copies the database of a hob that does not run, with what a crash has left in its log. It holds the lock meanwhile: ErrLocked
+// means that hob is running.
+func CopyIdle(ctx context.Context, path, to string) (err error) {
+	lock, err := TakeLock(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if _, err := os.Lstat(path); err != nil {
+		return err
+	}
+	db, err := open(path, "mode=rw&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return Plain(fmt.Errorf("open database: %w", err))
+	}
+	return errors.Join(copyPages(ctx, conn, to), conn.Close())
+}
+
+// TakeLock takes the lock of a state folder, for work that no hob may run beside. Close releases it. ErrLocked means that hob is running.
+func TakeLock(state string) (io.Closer, error) { return takeLock(filepath.Join(state, "hob.lock")) }
+
 // stepPages is the number of pages that are copied between two looks at the context, 8 MB.
 const stepPages = 2048
 

@@ -6,16 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"hob/daemon/fail"
 )
 
-// migrate brings the database to the newest schema: one numbered file per transaction. Before it changes an existing database, it writes a
-// copy next to it, if asked, and keeps the newest one.
-func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string, keep bool) error {
+// errOlder means that a database has an older schema, and must not be changed in place.
+var errOlder = errors.New("the database has an older schema")
+
+// migrate brings the database to the newest schema: one numbered file per transaction. Unless inPlace is set, it only fills a new
+// database, and returns errOlder for one that holds something.
+func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, inPlace bool) error {
 	files, err := fs.ReadDir(migrations, ".")
 	if err != nil {
 		return fmt.Errorf("list migrations: %w", err)
@@ -27,11 +28,8 @@ func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string, kee
 	if have > len(files) {
 		return fmt.Errorf("%w: it has schema %d, this one knows %d", ErrNewer, have, len(files))
 	}
-	// A new database has schema 0 and nothing to lose, so it needs no copy.
-	if keep && have > 0 && have < len(files) {
-		if err := copyBefore(ctx, db, path); err != nil {
-			return err
-		}
+	if have > 0 && have < len(files) && !inPlace {
+		return errOlder
 	}
 	for i := have; i < len(files); i++ {
 		if err := step(ctx, db, migrations, files[i].Name(), i+1); err != nil {
@@ -61,22 +59,6 @@ func step(ctx context.Context, db *sql.DB, migrations fs.FS, name string, versio
 	fail.Point("migration")
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit migration %s: %w", name, err)
-	}
-	return nil
-}
-
-// copyBefore writes hob.db.before-migration, a consistent copy.
-func copyBefore(ctx context.Context, db *sql.DB, path string) error {
-	to := filepath.Join(filepath.Dir(path), "hob.db.before-migration")
-	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove old copy: %w", err)
-	}
-	conn, err := db.Conn(ctx)
-	if err == nil {
-		err = errors.Join(copyPages(ctx, conn, to), conn.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("copy database before migration: %w", err)
 	}
 	return nil
 }

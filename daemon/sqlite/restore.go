@@ -70,7 +70,14 @@ func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	return errors.Join(InspectLocked(ctx, path, migrations, look), lock.Close())
+}
+
+// InspectLocked is Inspect for a caller that holds the lock.
+func InspectLocked(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
+	if _, err := os.Lstat(path); err != nil {
+		return err
+	}
 	conn, err := open(path, "mode=rw") // also reads what a crash has left in the log
 	if err != nil {
 		return err
@@ -227,7 +234,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 	}
 	fail.Point("restore.ready")
 	// Until here nothing of the database has changed.
-	if err := putAside(ctx, o.Path); err != nil {
+	if err := putAside(ctx, o.Path, o.Path+Kept); err != nil {
 		return err
 	}
 	fail.Point("restore.aside")
@@ -238,7 +245,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 	return sys.SyncFolder(dir)
 }
 
-// makeReady copies a backup, checks and migrates the copy, and runs prepare on it.
+// makeReady copies a backup, and makes the copy ready.
 func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) error) error {
 	if err := checkComplete(from); err != nil {
 		return err
@@ -247,6 +254,12 @@ func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) 
 		return err
 	}
 	fail.Point("restore.copied")
+	return Prepare(ctx, o, prepare)
+}
+
+// Prepare checks and migrates a copy of a database in a folder of its own, runs prepare on it, and leaves one durable file.
+func Prepare(ctx context.Context, o Options, prepare func(*Conn) error) error {
+	o.staged = true
 	if err := Examine(ctx, o.Path, o.Migrations, func(*Conn) error { return nil }); err != nil {
 		return err
 	}
@@ -269,7 +282,7 @@ func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) 
 
 // putAside gives the old database a second name and keeps the first, so that one rename can replace it. Its log must be gone before that:
 // SQLite would apply it to the new database.
-func putAside(ctx context.Context, path string) error {
+func putAside(ctx context.Context, path, kept string) error {
 	_, err := os.Lstat(path)
 	switch {
 	// There is no old database, but a log without its database would be applied to the new one.
@@ -282,11 +295,11 @@ func putAside(ctx context.Context, path string) error {
 	if err := checkpointLog(ctx, path); err != nil && !errors.Is(err, ErrCorrupt) {
 		return err
 	}
-	again, err := keep(ctx, path, path+Kept)
+	again, err := keep(ctx, path, kept)
 	if err != nil {
 		return err
 	}
-	if err := keepLog(ctx, path, again); err != nil {
+	if err := keepLog(ctx, path, kept, again); err != nil {
 		return err
 	}
 	if err := sys.SyncFolder(filepath.Dir(path)); err != nil {
@@ -297,15 +310,15 @@ func putAside(ctx context.Context, path string) error {
 
 // keepLog keeps the part of the log that could not be copied into the old database. Otherwise it removes the log of an earlier kept
 // database.
-func keepLog(ctx context.Context, path string, again bool) error {
+func keepLog(ctx context.Context, path, kept string, again bool) error {
 	if sizeOf(path+"-wal") > 0 {
-		_, err := keep(ctx, path+"-wal", path+Kept+"-wal")
+		_, err := keep(ctx, path+"-wal", kept+"-wal")
 		return err
 	}
 	if again {
 		return nil
 	}
-	return remove(path + Kept + "-wal")
+	return remove(kept + "-wal")
 }
 
 // checkpointLog copies the log of an unused database into the database, and empties the log.

@@ -44,12 +44,15 @@ type Options struct {
 	Backups    string                  // folder for the copy of a lost database; "": the folder of Path
 	Lost       func(what string) error // called when the file "is missing" or "is empty"; an error forbids a new database; nil: allowed
 	Now        func() time.Time
-	Log        *slog.Logger       // nil: no log
-	Prepared   func(query string) // called for each statement at its first use on a connection; nil: not
+	Log        *slog.Logger               // nil: no log
+	Upgrade    func(Upgrade) (end func()) // called before an older database is upgraded, which may take long; nil: not
+	Prepared   func(query string)         // called for each statement at its first use on a connection; nil: not
 
 	// Derived is a database that can be made anew from other files: it takes no lock, because the lock of the home's database covers it, keeps
 	// no copy before a migration, and may lose its last commits, but no more, when the power fails.
 	Derived bool
+
+	staged bool // a copy in a folder of its own: it is migrated in place
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
@@ -111,31 +114,19 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := createFile(d.path, o.Lost); err != nil {
 		return err
 	}
-	// The page caches are small (in KiB), because the kernel caches the file as well: at SQLite's 2 MB for each connection they were most of hob's memory. A
-	// reader's cache is dropped with each commit of the writer anyway. Each connection also has the schema and its statements, together about 1 MB.
-	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure. temp_store keeps the journals of
-	// savepoints in memory: each would be a file.
-	sync, connections := "synchronous(FULL)", 3 // one of them for snapshots
-	if o.Derived {
-		sync, connections = "synchronous(NORMAL)", 2
-	}
-	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-256)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma="+sync+"&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	db, err := d.openWriter(ctx, o)
 	if err != nil {
 		return err
 	}
-	db.SetMaxOpenConns(1)
 	d.write = newWriter(ctx, db, d, o)
-	// A version with the bug is refused before the migration writes anything.
-	if err := checkVersion(ctx, db); err != nil {
-		return err
-	}
-	if err := migrate(ctx, db, o.Migrations, d.path, !o.Derived); err != nil {
-		return err
-	}
 	// mode=ro and query_only: a statement that writes fails on these connections.
 	readers, err := open(d.path, "mode=ro&_pragma=cache_size(-96)&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
+	}
+	connections := 3 // one of them for snapshots
+	if o.Derived {
+		connections = 2
 	}
 	readers.SetMaxOpenConns(connections)
 	readers.SetMaxIdleConns(connections)
@@ -155,6 +146,39 @@ func (d *DB) start(ctx context.Context, o Options) error {
 		return conn.Close()
 	})
 	return nil
+}
+
+// openWriter opens the only connection that writes, to a database with the newest schema.
+func (d *DB) openWriter(ctx context.Context, o Options) (*sql.DB, error) {
+	// The page caches are small (in KiB), because the kernel caches the file as well: at SQLite's 2 MB for each connection they were most of hob's memory. A
+	// reader's cache is dropped with each commit of the writer anyway. Each connection also has the schema and its statements, together about 1 MB.
+	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure. temp_store keeps the journals of
+	// savepoints in memory: each would be a file.
+	sync := "synchronous(FULL)"
+	if o.Derived {
+		sync = "synchronous(NORMAL)"
+	}
+	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-256)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma="+sync+"&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	// A version with the bug is refused before the migration writes anything.
+	if err = checkVersion(ctx, db); err == nil {
+		// A derived database and a copy are migrated in place: nothing is lost with them.
+		err = migrate(ctx, db, o.Migrations, o.Derived || o.staged)
+	}
+	if err == nil {
+		return db, nil
+	}
+	if err = errors.Join(err, db.Close()); !errors.Is(err, errOlder) {
+		return nil, err
+	}
+	// An older database is replaced as a file, so it is closed for that. Afterwards it is the newest.
+	if err := upgrade(ctx, o); err != nil {
+		return nil, err
+	}
+	return d.openWriter(ctx, o)
 }
 
 // Reader returns the pool of readers.

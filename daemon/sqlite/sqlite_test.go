@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -306,11 +307,10 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// Before a database that holds something is migrated, a copy is written beside it; a migration that fails changes nothing.
+// The database from before a migration is kept among the backups; a migration that fails changes nothing.
 func TestMigration(t *testing.T) {
 	dir := t.TempDir()
 	steps := []string{first, "ALTER TABLE things ADD COLUMN note TEXT NOT NULL DEFAULT 'old'", "CREATE TABLE late (id INTEGER PRIMARY KEY) STRICT"}
-	copied := filepath.Join(dir, "hob.db.before-migration")
 	for n := 1; n <= len(steps); n++ {
 		d, err := open(t, dir, files(steps[:n]...))
 		if err != nil {
@@ -319,9 +319,17 @@ func TestMigration(t *testing.T) {
 		if err := errors.Join(d.Write(t.Context(), add(fmt.Sprint("row ", n))), d.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(copied); (err == nil) != (n > 1) {
-			t.Errorf("after step %d: copy %v", n, err)
+		if list, err := sqlite.ListBackups(sqlite.BackupFolder(dir)); err != nil || len(list) != n-1 || n > 1 && list[0].Upgrade == 0 {
+			t.Errorf("after step %d: copies %v, %v", n, list, err)
 		}
+	}
+	list, err := sqlite.ListBackups(sqlite.BackupFolder(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := list[slices.IndexFunc(list, func(f sqlite.BackupFile) bool { return f.Upgrade == 2 })].Path
+	if sum, err := sqlite.CheckDigest(copied); err != nil || sum == "" {
+		t.Errorf("the copy's digest: %q, %v", sum, err)
 	}
 	rows, version := looked(t, copied)
 	if rows != 2 || version != 2 {

@@ -30,10 +30,19 @@ type BackupLoss struct {
 // BackupLoses compares the database at path with a backup that would replace it. A missing or damaged database is not an error;
 // sqlite.ErrLocked is, because hob is running.
 func BackupLoses(ctx context.Context, path string, migrations fs.FS, r BackupReport) (BackupLoss, error) {
+	return backupLoses(ctx, sqlite.Inspect, path, migrations, r)
+}
+
+// BackupLosesLocked is BackupLoses for a caller that holds the lock of the state folder.
+func BackupLosesLocked(ctx context.Context, path string, migrations fs.FS, r BackupReport) (BackupLoss, error) {
+	return backupLoses(ctx, sqlite.InspectLocked, path, migrations, r)
+}
+
+func backupLoses(ctx context.Context, inspect func(context.Context, string, fs.FS, func(*sqlite.Conn) error) error, path string, migrations fs.FS, r BackupReport) (BackupLoss, error) {
 	var l BackupLoss
 	var now BackupReport
 	since := sqlite.Micros(r.Newest)
-	err := sqlite.Inspect(ctx, path, migrations, func(tx *sqlite.Conn) error {
+	err := inspect(ctx, path, migrations, func(tx *sqlite.Conn) error {
 		if err := readReport(tx, &now); err != nil {
 			return err
 		}
@@ -77,6 +86,18 @@ func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now
 	o := sqlite.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
 	err = sqlite.Restore(ctx, o, from, n.hold)
 	return n, err
+}
+
+// PrepareRestored makes the database of a whole backup ready, in the folder in which it waits to take its place: it gets the newest
+// schema, and holds what RestoreBackup holds.
+func PrepareRestored(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (RestoreNote, BackupReport, error) {
+	r, err := VerifyBackup(ctx, path, migrations)
+	if err != nil {
+		return RestoreNote{}, r, err
+	}
+	n := RestoreNote{At: now(), From: from, Taken: r.Newest}
+	o := sqlite.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
+	return n, r, sqlite.Prepare(ctx, o, n.hold)
 }
 
 // hold holds the waiting rows and writes the note.
@@ -141,8 +162,9 @@ func Restored(ctx context.Context, readers *sqlite.Readers) (RestoreNote, bool, 
 func BackupLeftovers(state string) ([]string, error) {
 	var found []string
 	for _, pattern := range []string{
-		sqlite.Staging, "hob.db" + sqlite.Kept + "*" + sqlite.Unfinished,
+		sqlite.Staging, sqlite.Upgrading, "hob.db" + sqlite.Kept + "*" + sqlite.Unfinished,
 		filepath.Join("backups", "*"+sqlite.Unfinished), filepath.Join("backups", "*"+sqlite.Unfinished+"-journal"),
+		filepath.Join("backups", sqlite.Scratch+"*"),
 	} {
 		list, err := filepath.Glob(filepath.Join(escapedPattern(state), pattern))
 		if err != nil {

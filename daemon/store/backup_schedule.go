@@ -38,9 +38,11 @@ const (
 // Run tells the owner about a restore, once. Then it makes copies when they are due and deletes those that the plan does not keep, until
 // ctx ends.
 func (k BackupSchedule) Run(ctx context.Context) error {
-	// hob holds the lock, so no restore can be running.
-	if err := os.RemoveAll(filepath.Join(k.State, sqlite.Staging)); err != nil {
-		return fmt.Errorf("sweep an interrupted restore: %w", err)
+	// hob holds the lock, so no restore and no upgrade can be running.
+	for _, left := range []string{sqlite.Staging, sqlite.Upgrading} {
+		if err := os.RemoveAll(filepath.Join(k.State, left)); err != nil {
+			return fmt.Errorf("sweep an interrupted restore or upgrade: %w", err)
+		}
 	}
 	if err := k.tellRestored(ctx); err != nil {
 		return err

@@ -43,8 +43,10 @@ type Options struct {
 
 	Prepared func(query string) // see sqlite.Options; tests read the plans of all statements
 
-	Lost func(what string) error           // see sqlite.Options
-	Sum  func(path string) (string, error) // hashes a marked file, see Marks.Sum; nil: copies of marked files are not recognized
+	Lost    func(what string) error           // see sqlite.Options
+	Upgrade func(sqlite.Upgrade) (end func()) // see sqlite.Options
+
+	Sum func(path string) (string, error) // hashes a marked file, see Marks.Sum; nil: copies of marked files are not recognized
 }
 
 // log is the log for errors of the writer that no caller waits for.
@@ -148,7 +150,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Prepared: o.Prepared, Now: o.Clock.Wall, Log: o.log()})
+	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Upgrade: o.Upgrade, Prepared: o.Prepared, Now: o.Clock.Wall, Log: o.log()})
 	if err != nil {
 		return nil, err
 	}

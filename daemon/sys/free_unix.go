@@ -4,7 +4,9 @@ package sys
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,4 +40,15 @@ func FileOwner(path string) (uid int, mine bool, err error) {
 		return 0, false, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return int(st.Uid), int(st.Uid) == os.Geteuid(), nil
+}
+
+// SameDisk reports whether a file is on the file system of a folder.
+func SameDisk(folder string, file fs.FileInfo) (bool, error) {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return false, err
+	}
+	a, ok := info.Sys().(*syscall.Stat_t)
+	b, also := file.Sys().(*syscall.Stat_t)
+	return !ok || !also || a.Dev == b.Dev, nil
 }

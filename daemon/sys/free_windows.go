@@ -2,6 +2,7 @@ package sys
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 
@@ -29,3 +30,6 @@ func FileOwner(path string) (uid int, mine bool, err error) {
 
 // Adopt does nothing: a new file inherits the access rights of its folder on this system.
 func Adopt(*os.File, string) error { return nil }
+
+// SameDisk always reports true: a folder on another disk is a link here, which can be renamed.
+func SameDisk(string, fs.FileInfo) (bool, error) { return true, nil }

@@ -65,6 +65,11 @@ func (m ServiceManager) Ready(status string) error { return m.send("READY=1", st
 // Status replaces the status line.
 func (m ServiceManager) Status(status string) error { return m.send(statusLine(status)) }
 
+// Starting reports that the start goes on, and asks the manager to wait for Ready at least that long from now (EXTEND_TIMEOUT_USEC).
+func (m ServiceManager) Starting(wait time.Duration, status string) error {
+	return m.send("EXTEND_TIMEOUT_USEC="+strconv.FormatInt(wait.Microseconds(), 10), statusLine(status))
+}
+
 // Alive feeds the watchdog and replaces the status line.
 func (m ServiceManager) Alive(status string) error { return m.send("WATCHDOG=1", statusLine(status)) }
 

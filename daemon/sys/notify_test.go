@@ -71,6 +71,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{func(m sys.ServiceManager) error { return m.Ready("idle") }, "READY=1\nSTATUS=idle\n"},
 		{func(m sys.ServiceManager) error { return m.Status("busy with turn 3") }, "STATUS=busy with turn 3\n"},
+		{func(m sys.ServiceManager) error { return m.Starting(90*time.Second, "upgrading") }, "EXTEND_TIMEOUT_USEC=90000000\nSTATUS=upgrading\n"},
 		{func(m sys.ServiceManager) error { return m.Alive("idle") }, "WATCHDOG=1\nSTATUS=idle\n"},
 		{func(m sys.ServiceManager) error { return m.Stopping("bye") }, "STOPPING=1\nSTATUS=bye\n"},
 		{func(m sys.ServiceManager) error { return m.Reloading(1500 * time.Millisecond) }, "RELOADING=1\nMONOTONIC_USEC=1500000\n"},

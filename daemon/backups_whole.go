@@ -1,0 +1,311 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/config"
+	"hob/daemon/archive"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/secret"
+	"hob/daemon/sqlite"
+	"hob/daemon/store"
+	"hob/daemon/sys"
+)
+
+// BackupKey encrypts or decrypts a whole backup.
+type BackupKey = archive.Key
+
+// WholeBackup sums up a backup of a whole home.
+type WholeBackup struct {
+	Path      string       `json:"path"`
+	Bytes     int64        `json:"bytes"`
+	Made      time.Time    `json:"made"`
+	Version   string       `json:"version"` // of the hob that made it
+	Encrypted bool         `json:"encrypted"`
+	Secrets   bool         `json:"secrets"`            // whether it contains secrets
+	LeftOut   []string     `json:"left_out,omitempty"` // the secrets that it does not contain: files, and references of the config
+	Files     int          `json:"files"`
+	Changed   []string     `json:"changed,omitempty"` // files that were written to while they were copied
+	Skipped   []string     `json:"skipped,omitempty"` // links and special files, which it does not contain
+	Database  BackupReport `json:"database"`
+}
+
+// WholeOptions say what a whole backup is to contain, and where it is written.
+type WholeOptions struct {
+	Path    string // "": a new name in the folder of backups
+	Key     BackupKey
+	Secrets bool
+	Version string
+	// Database asks a running hob for a copy of its database at a path; nil: none runs.
+	Database func(ctx context.Context, path string) error
+}
+
+// databaseName, configName and secretsFolder are the names of these in a whole backup, as in a home.
+const (
+	databaseName  = "state/hob.db"
+	configName    = "config.toml"
+	secretsFolder = "state/secrets"
+)
+
+// wholeFolders are the folders that every whole backup contains. Everything else of state/ is made anew: logs, the index, the token of
+// the local API, the folders of MCP servers.
+func wholeFolders() []string { return []string{"workspace", "state/artifacts", "state/skills"} }
+
+// SaveWhole writes the home into one file, while hob runs or not. The database is copied first: files that its rows name are there then.
+func SaveWhole(ctx context.Context, home string, o WholeOptions) (w WholeBackup, err error) {
+	folder := sqlite.BackupFolder(Options{Home: home}.state())
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return w, homeFault(home, err)
+	}
+	now := sys.RealClock().Wall()
+	if o.Path == "" {
+		suffix := sqlite.WholeBackup
+		if o.Key != (BackupKey{}) {
+			suffix = sqlite.SealedBackup
+		}
+		o.Path = filepath.Join(folder, strings.TrimSuffix(sqlite.HandBackupName(now), ".db")+suffix)
+	}
+	if exists(o.Path) {
+		return w, backupFault(os.ErrExist)
+	}
+	// The scratch folder is inside the home, because the running hob writes the copy, and may not write elsewhere.
+	scratch, err := os.MkdirTemp(folder, sqlite.Scratch+"*")
+	if err != nil {
+		return w, homeFault(home, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	copied := filepath.Join(scratch, "hob.db")
+	if o.Database != nil {
+		err = o.Database(ctx, copied)
+	} else if err = sqlite.CopyIdle(ctx, Options{Home: home}.database(), copied); errors.Is(err, os.ErrNotExist) {
+		err = event.NewFault(event.Missing, "start it once with: hob up", "the home %s has no database yet: there is nothing to back up", home)
+	}
+	if err != nil {
+		return w, err
+	}
+	w = WholeBackup{Path: o.Path, Made: now, Version: o.Version, Encrypted: o.Key != (BackupKey{}), Secrets: o.Secrets}
+	if w.Database, err = VerifyBackup(ctx, copied); err != nil {
+		return w, err
+	}
+	return w, w.write(ctx, home, scratch, o.Key)
+}
+
+// write makes the file under a temporary name, so that an interrupted one never has the real name.
+func (w *WholeBackup) write(ctx context.Context, home, scratch string, k BackupKey) (err error) {
+	part := w.Path + sqlite.Unfinished
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) // #nosec G304 -- beside the path that the owner names
+	if err != nil {
+		return backupFault(err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fullDisk(err), os.Remove(part))
+		}
+	}()
+	if err := w.fill(ctx, f, home, scratch, k); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	fail.Point("whole.written")
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", w.Path, err)
+	}
+	if err := os.Rename(part, w.Path); err != nil {
+		return fmt.Errorf("name %s: %w", w.Path, err)
+	}
+	info, err := os.Stat(w.Path)
+	if err != nil {
+		return err
+	}
+	w.Bytes = info.Size()
+	return sys.SyncFolder(filepath.Dir(w.Path))
+}
+
+// fill writes the content: database, config, folders, and the secrets if they are wanted.
+func (w *WholeBackup) fill(ctx context.Context, to *os.File, home, scratch string, k BackupKey) error {
+	secrets, err := homeSecrets(ctx, home, w.Secrets)
+	if err != nil {
+		return err
+	}
+	wanted := w.Secrets
+	if w.LeftOut = secrets.outside; !wanted {
+		w.LeftOut = secrets.names()
+	}
+	// A config that holds a secret itself makes the backup one with secrets, also where the others are left out.
+	w.Secrets = wanted || secrets.inConfig
+	out, err := archive.NewWriter(to, archive.Head{Version: w.Version, Made: w.Made, Secrets: w.Secrets, LeftOut: w.LeftOut}, k)
+	if err != nil {
+		return err
+	}
+	for _, part := range []struct{ name, folder, file string }{{databaseName, scratch, "hob.db"}, {configName, home, configName}} {
+		if err := addFile(ctx, out, part.name, part.folder, part.file); err != nil {
+			return err
+		}
+	}
+	for _, name := range wholeFolders() {
+		if err := out.Tree(ctx, name, filepath.Join(home, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	if wanted {
+		for _, s := range secrets.kept {
+			if err := out.Bytes(path.Join(secretsFolder, s.Name), s.Content); err != nil {
+				return err
+			}
+		}
+		for _, name := range secrets.files {
+			if err := addFile(ctx, out, filepath.ToSlash(name), home, name); err != nil {
+				return err
+			}
+		}
+	}
+	m, err := out.Close()
+	w.Files, w.Skipped = len(m.Files), m.Skipped
+	w.changed(m)
+	return err
+}
+
+func (w *WholeBackup) changed(m archive.Manifest) {
+	for _, f := range m.Files {
+		if f.Changed {
+			w.Changed = append(w.Changed, f.Path)
+		}
+	}
+}
+
+// addFile adds one file of a folder, if it exists.
+func addFile(ctx context.Context, out *archive.Writer, name, folder, file string) (err error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return out.File(ctx, name, root, file)
+}
+
+// secretsOfHome are the secrets that a home has or refers to.
+type secretsOfHome struct {
+	kept     []secret.Stored // of the vault, with values that were read from the keyring
+	vault    []string        // the names of those
+	files    []string        // files of the home that the config refers to
+	outside  []string        // other references of the config: env:, keyring:, cmd:, files elsewhere
+	inConfig bool            // the config itself contains one
+}
+
+func (s secretsOfHome) names() []string {
+	list := slices.Concat(s.files, s.outside)
+	for _, name := range s.vault {
+		list = append(list, path.Join(secretsFolder, name))
+	}
+	return list
+}
+
+// homeSecrets lists the secrets of a home, with the values of the vault if they are wanted.
+func homeSecrets(ctx context.Context, home string, values bool) (s secretsOfHome, err error) {
+	o := Options{Home: home}
+	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(o.state(), "secrets"), Home: home})
+	if s.vault, err = vault.Names(); err != nil {
+		return s, err
+	}
+	if values {
+		if s.kept, err = vault.Export(ctx); err != nil {
+			return s, err
+		}
+	}
+	snap, _, err := config.Load(o.config(), nil)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s, fmt.Errorf("read the config for its secrets: %w", err)
+	}
+	if snap == nil {
+		return s, nil
+	}
+	for _, named := range snap.Secrets {
+		scheme, name, _ := strings.Cut(strings.TrimSpace(named.Value), ":")
+		switch {
+		case !secret.IsReference(named.Value):
+			s.inConfig = true
+		case scheme == "file" && filepath.IsLocal(filepath.FromSlash(name)):
+			s.files = append(s.files, filepath.FromSlash(name))
+		default:
+			s.outside = append(s.outside, strings.TrimSpace(named.Value))
+		}
+	}
+	slices.Sort(s.files)
+	slices.Sort(s.outside)
+	// What is in the workspace is in the backup anyway.
+	s.files = slices.DeleteFunc(slices.Compact(s.files), func(name string) bool {
+		name = path.Clean(filepath.ToSlash(name))
+		return name == configName || strings.HasPrefix(name, "workspace/")
+	})
+	s.outside = slices.Compact(s.outside)
+	return s, nil
+}
+
+// VerifyWhole reads a whole backup to its end: every hash, and its database. It needs room for a copy of the database.
+func VerifyWhole(ctx context.Context, file string, k BackupKey) (w WholeBackup, err error) {
+	dir, err := os.MkdirTemp("", "hob-verify-*")
+	if err != nil {
+		return w, fmt.Errorf("make a place for the database of the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	w, err = extractWhole(ctx, file, k, dir, func(name string) bool { return name == databaseName })
+	if err != nil {
+		return w, err
+	}
+	w.Database, err = VerifyBackup(ctx, filepath.Join(dir, filepath.FromSlash(databaseName)))
+	w.Database.Path = ""
+	return w, err
+}
+
+// extractWhole extracts the wanted files of a backup into a folder.
+func extractWhole(ctx context.Context, file string, k BackupKey, dir string, want func(string) bool) (w WholeBackup, err error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return w, store.BackupFault(file, err)
+	}
+	kind, err := archive.KindOf(file)
+	if err != nil {
+		return w, store.BackupFault(file, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	free, err := sys.DiskFree(dir)
+	if err != nil {
+		return w, err
+	}
+	m, err := archive.Extract(ctx, file, k, root, free, want)
+	if err != nil {
+		return w, fullDisk(err)
+	}
+	w = WholeBackup{
+		Path: file, Bytes: info.Size(), Made: m.Made, Version: m.Version, Encrypted: kind != archive.Plain, Secrets: m.Secrets,
+		LeftOut: m.LeftOut, Files: len(m.Files), Skipped: m.Skipped,
+	}
+	w.changed(m)
+	if !slices.ContainsFunc(m.Files, func(f archive.File) bool { return f.Path == databaseName }) {
+		return w, event.NewFault(event.Clash, "hob backup list shows what there is", "%s has no database of hob", file)
+	}
+	return w, nil
+}
+
+// IsWhole reports whether a file is a whole backup, and what opens it: a passphrase, a key, or nothing.
+func IsWhole(file string) (whole, passphrase, key bool, err error) {
+	kind, err := archive.KindOf(file)
+	return kind != archive.Foreign, kind == archive.ByPassphrase, kind == archive.ByRecipient, store.BackupFault(file, err)
+}
+
+// discard is the log of what runs without a daemon.
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -1,0 +1,281 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/sqlite"
+	"hob/daemon/store"
+	"hob/daemon/sys"
+	"hob/daemon/toolset"
+)
+
+// The folders and the file of a restore, inside state/. The mark is the moment of the change: before it the home is the old one; after it
+// the files are put in their places, by this process or by the next start.
+const (
+	wholeStage = "restoring-home"
+	wholeMark  = "restoring-home/ready.json"
+	wholeNew   = "restoring-home/new"
+)
+
+// WholeRestore sums up a restore of a whole backup.
+type WholeRestore struct {
+	Backup WholeBackup `json:"backup"`
+	Lost   BackupLoss  `json:"lost"`
+	Held   RestoreNote `json:"held"`
+	Kept   string      `json:"kept"` // the folder with what was replaced
+}
+
+// move is one file or folder that a restore replaces.
+type move struct {
+	Path string `json:"path"` // relative to the home, with slashes
+	New  bool   `json:"new"`  // the backup contains it; otherwise it is only put aside
+}
+
+// RestoreWhole puts a whole backup in the place of a home. ask is called when everything is extracted and checked; its error leaves the home
+// as it was. The error is ErrRunning while a hob runs.
+func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(WholeRestore) error) (done WholeRestore, err error) {
+	o := Options{Home: home}
+	if err := o.prepare(); err != nil {
+		return done, err
+	}
+	lock, err := sqlite.TakeLock(o.state())
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	// An earlier restore may have been killed after its mark.
+	if err := o.finishWhole(); err != nil {
+		return done, err
+	}
+	fresh := filepath.Join(o.state(), filepath.FromSlash(wholeNew))
+	if err := os.MkdirAll(fresh, 0o700); err != nil {
+		return done, homeFault(home, err)
+	}
+	// Nothing of the stage is used without its mark.
+	defer func() {
+		if !exists(filepath.Join(o.state(), filepath.FromSlash(wholeMark))) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(o.state(), wholeStage)))
+		}
+	}()
+	if done.Backup, err = extractWhole(ctx, file, k, fresh, func(string) bool { return true }); err != nil {
+		return done, err
+	}
+	fail.Point("whole.extracted")
+	migrations, err := store.Migrations()
+	if err != nil {
+		return done, err
+	}
+	done.Held, done.Backup.Database, err = store.PrepareRestored(ctx, filepath.Join(fresh, filepath.FromSlash(databaseName)), file, migrations, sys.RealClock().Wall)
+	if err != nil {
+		return done, store.BackupFault(file, err)
+	}
+	if done.Lost, err = store.BackupLosesLocked(ctx, o.database(), migrations, done.Backup.Database); err != nil {
+		return done, err
+	}
+	done.Kept = filepath.Join(o.state(), sqlite.WholeKept)
+	if err := ask(done); err != nil {
+		return done, err
+	}
+	fail.Point("whole.ready")
+	if err := o.markWhole(fresh); err != nil {
+		return done, fullDisk(err)
+	}
+	return done, o.finishWhole()
+}
+
+// markWhole writes the list of what is to be replaced. From then on the restore goes forward.
+func (o Options) markWhole(fresh string) error {
+	list := []move{{configName, exists(filepath.Join(fresh, configName))}, {"state/hob.db-wal", false}, {"state/hob.db-shm", false}, {databaseName, true}}
+	for _, name := range wholeFolders() {
+		// An empty folder takes the place of one that the backup does not have.
+		if err := os.MkdirAll(filepath.Join(fresh, filepath.FromSlash(name)), 0o700); err != nil {
+			return fmt.Errorf("make %s: %w", name, err)
+		}
+		list = append(list, move{name, true})
+	}
+	// Without secrets in the backup, those of the home stay.
+	more, err := secretMoves(fresh)
+	if err != nil {
+		return err
+	}
+	list = append(list, more...)
+	for _, m := range list {
+		if err := o.movable(m.Path); err != nil {
+			return err
+		}
+	}
+	kept := filepath.Join(o.state(), sqlite.WholeKept)
+	if err := errors.Join(os.RemoveAll(kept), os.MkdirAll(filepath.Join(kept, "state"), 0o700), syncTree(fresh)); err != nil {
+		return fmt.Errorf("make a place for what is replaced: %w", err)
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return fmt.Errorf("write the list of the restore: %w", err)
+	}
+	mark := filepath.Join(o.state(), filepath.FromSlash(wholeMark))
+	if err := writeDurably(mark, text); err != nil {
+		return err
+	}
+	fail.Point("whole.marked")
+	return nil
+}
+
+// secretMoves lists the files of secrets in an extracted backup: the vault as a whole, others one by one.
+func secretMoves(fresh string) (list []move, err error) {
+	if exists(filepath.Join(fresh, filepath.FromSlash(secretsFolder))) {
+		list = append(list, move{secretsFolder, true})
+	}
+	err = filepath.WalkDir(fresh, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(fresh, p)
+		name = filepath.ToSlash(name)
+		switch {
+		case err != nil:
+			return err
+		case name == "workspace" || name == "state":
+			return fs.SkipDir
+		case !d.IsDir() && name != configName:
+			list = append(list, move{name, true})
+		}
+		return nil
+	})
+	return list, err
+}
+
+// movable refuses what a rename cannot replace: a place where another disk is mounted.
+func (o Options) movable(name string) error {
+	at := filepath.Join(o.Home, filepath.FromSlash(name))
+	info, err := os.Lstat(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	same, err := sys.SameDisk(filepath.Dir(at), info)
+	if err == nil && !same {
+		err = event.NewFault(event.Clash, "restore to another home with --home, and move the files", "%s is on another disk than the home: it cannot be replaced in one step; nothing was changed", at)
+	}
+	return err
+}
+
+// finishWhole ends a restore that has its mark, and sweeps one that has not. The caller holds the lock. Each step is a rename that is done
+// once: what is not in the stage any more is in its place.
+func (o Options) finishWhole() error {
+	stage := filepath.Join(o.state(), wholeStage)
+	text, err := os.ReadFile(filepath.Join(o.state(), filepath.FromSlash(wholeMark)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.RemoveAll(stage)
+	}
+	var list []move
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return fmt.Errorf("read the list of the restore: %w", err)
+	}
+	for _, m := range list {
+		if err := o.replace(m); err != nil {
+			return fmt.Errorf("put %s in its place: %w", m.Path, err)
+		}
+		fail.Point("whole.moved")
+	}
+	// The index of the memory is of the database that was replaced.
+	if err := toolset.RemoveMemory(o.state()); err != nil {
+		return err
+	}
+	if err := errors.Join(sys.SyncFolder(o.Home), sys.SyncFolder(o.state()), os.Remove(filepath.Join(o.state(), filepath.FromSlash(wholeMark)))); err != nil {
+		return err
+	}
+	return os.RemoveAll(stage)
+}
+
+// replace puts one file or folder aside, and the new one in its place.
+func (o Options) replace(m move) error {
+	local := filepath.FromSlash(m.Path)
+	at, fresh, kept := filepath.Join(o.Home, local), filepath.Join(o.state(), filepath.FromSlash(wholeNew), local), filepath.Join(o.state(), sqlite.WholeKept, local)
+	if m.New && !exists(fresh) || !m.New && exists(kept) {
+		return nil // done before
+	}
+	if exists(at) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(kept), 0o700), os.Rename(at, kept)); err != nil {
+			return err
+		}
+	}
+	if !m.New {
+		return nil
+	}
+	return errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.Rename(fresh, at))
+}
+
+// resumeWhole ends a restore that was killed, before anything of the home is read.
+func (o Options) resumeWhole() (err error) {
+	if !exists(filepath.Join(o.state(), wholeStage)) {
+		return nil
+	}
+	lock, err := sqlite.TakeLock(o.state())
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.finishWhole(), lock.Close())
+}
+
+// writeDurably writes a file under a temporary name, and renames it.
+func writeDurably(path string, text []byte) error {
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) // #nosec G304 -- hob's own
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return sys.SyncFolder(filepath.Dir(path))
+}
+
+// syncTree makes the names of a tree durable. The files in it are already.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return sys.SyncFolder(p)
+	})
+}
+
+// MissingSecrets explains how to give what a backup does not contain.
+func (w WholeBackup) MissingSecrets() []string {
+	var hints []string
+	for _, name := range w.LeftOut {
+		kept, inVault := strings.CutPrefix(name, secretsFolder+"/")
+		account, isAccount := strings.CutPrefix(kept, "account-")
+		switch {
+		case inVault && isAccount:
+			hints = append(hints, "account "+account+": hob account add "+account)
+		case inVault && strings.HasPrefix(kept, "mcp-"):
+			hints = append(hints, kept+": sign in again with hob mcp login")
+		case inVault:
+			hints = append(hints, kept+": sign in again with hob setup")
+		case slices.Contains([]string{"env", "keyring", "cmd"}, strings.SplitN(name, ":", 2)[0]):
+			hints = append(hints, name+": the config refers to it")
+		default:
+			hints = append(hints, name+": put the file back (chmod 600)")
+		}
+	}
+	return hints
+}

@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+	"hob/daemon/store"
+	"hob/daemon/sys"
+)
+
+// The service manager is told every upgradeTell that an upgrade goes on. It may wait upgradeWait from then on.
+const (
+	upgradeTell = 20 * time.Second
+	upgradeWait = 2 * time.Minute
+	upgradeMost = 6 * time.Hour // afterwards the manager's own limit applies again
+)
+
+// upgrading logs an upgrade of the database, and keeps the service manager waiting until end is called: a large database takes longer than
+// a start may.
+func (d *daemon) upgrading(u sqlite.Upgrade) (end func()) {
+	start := d.clock.Mono()
+	d.log.Info("upgrading the database", "from", u.From, "to", u.To, "bytes", u.Bytes)
+	manager, err := sys.FindServiceManager(os.Getenv, os.Getpid())
+	if err != nil {
+		d.log.Warn("the service manager is not understood", "err", err)
+	}
+	ended := make(chan struct{})
+	group := sys.NewGroup(d.log, nil)
+	group.Once("upgrade notices", func() error {
+		tick := time.NewTicker(upgradeTell)
+		defer tick.Stop()
+		for d.clock.Mono()-start < upgradeMost {
+			if err := manager.Starting(upgradeWait, fmt.Sprintf("upgrading the database from schema %d to %d", u.From, u.To)); err != nil {
+				d.log.Warn("the service manager was not told of the upgrade", "err", err)
+			}
+			select {
+			case <-ended:
+				return nil
+			case <-tick.C:
+			}
+		}
+		return nil
+	})
+	return func() {
+		close(ended)
+		group.Wait()
+		d.log.Info("the upgrade of the database ended", "ms", (d.clock.Mono() - start).Milliseconds())
+	}
+}
+
+// wayBack returns the newest copy from before an upgrade that this hob can use, "" if there is none or the folder cannot be read.
+func wayBack(home string) (path string, made time.Time) {
+	files, err := store.Migrations()
+	if err == nil {
+		path, made, err = sqlite.WayBack(sqlite.BackupFolder(Options{Home: home}.state()), files)
+	}
+	if err != nil {
+		return "", made
+	}
+	return path, made
+}
+
+// UpgradeRehearsal says what the first start of this hob would do to the database of a home.
+type UpgradeRehearsal struct {
+	sqlite.Upgrade
+	MS int64 `json:"ms"` // how long the migration and its check took on a copy
+}
+
+// RehearseUpgrade migrates and checks a copy of the database, and removes it. database asks a running hob for the copy; nil: none runs.
+func RehearseUpgrade(ctx context.Context, home string, database func(ctx context.Context, path string) error) (r UpgradeRehearsal, err error) {
+	migrations, err := store.Migrations()
+	if err != nil {
+		return r, err
+	}
+	folder := sqlite.BackupFolder(Options{Home: home}.state())
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return r, homeFault(home, err)
+	}
+	scratch, err := os.MkdirTemp(folder, sqlite.Scratch+"*")
+	if err != nil {
+		return r, homeFault(home, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	copied := filepath.Join(scratch, "hob.db")
+	if database != nil {
+		err = database(ctx, copied)
+	} else if err = sqlite.CopyIdle(ctx, Options{Home: home}.database(), copied); errors.Is(err, os.ErrNotExist) {
+		return r, event.NewFault(event.Missing, "hob up makes it", "the home %s has no database yet: there is nothing to upgrade", home)
+	}
+	if err != nil {
+		return r, fullDisk(err)
+	}
+	if r.Upgrade, err = sqlite.PlanUpgrade(ctx, copied, migrations); err != nil {
+		return r, startFault(home, err)
+	}
+	if r.From == r.To {
+		return r, nil
+	}
+	if err := os.Mkdir(filepath.Join(scratch, "new"), 0o700); err != nil {
+		return r, homeFault(home, err)
+	}
+	clock := sys.RealClock()
+	start := clock.Mono()
+	o := sqlite.Options{Path: copied, Migrations: migrations, Now: clock.Wall, Log: discard()}
+	err = sqlite.Rehearse(ctx, o, filepath.Join(scratch, "new", "hob.db"))
+	r.MS = (clock.Mono() - start).Milliseconds()
+	return r, fullDisk(err)
+}
