@@ -15,7 +15,7 @@ import (
 
 // The variables that name the home and the backup of the restore that dies.
 const (
-	homeOfChild   = "HOB_TEST_HOME"
+	restoredOfChild   = "HOB_TEST_RESTORED"
 	backupOfChild = "HOB_TEST_BACKUP"
 )
 
@@ -44,7 +44,7 @@ func TestWholeRestoreCrashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWholeRestoreCrashChild$") // #nosec G204 G702 -- this very test
-			cmd.Env = append(os.Environ(), homeOfChild+"="+home, backupOfChild+"="+w.Path, "HOB_FAIL="+point)
+			cmd.Env = append(os.Environ(), restoredOfChild+"="+home, backupOfChild+"="+w.Path, "HOB_FAIL="+point)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
@@ -71,7 +71,7 @@ func TestWholeRestoreCrashes(t *testing.T) {
 
 // TestWholeRestoreCrashChild is the restore that dies.
 func TestWholeRestoreCrashChild(t *testing.T) {
-	home := os.Getenv(homeOfChild)
+	home := os.Getenv(restoredOfChild)
 	if home == "" {
 		t.Skip("TestWholeRestoreCrashes runs it")
 	}

@@ -20,6 +20,7 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/netguard"
+	"hob/daemon/sqlite"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
@@ -81,7 +82,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	paired := &store.PairedOwners{}
 	d.recipients = channels.Recipients{Configured: func() []event.Address { return ownerAddresses(d.config()) }, Paired: paired.Paired, Channels: channels.NewTable()}
 	d.store, err = store.Open(ctx, store.Options{
-		Lost: lost, Upgrade: d.upgrading,
+		Lost: lost, Upgrade: func(u sqlite.Upgrade) (end func()) { return upgrading(u, d.clock, d.log) },
 		Dir: d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
 		Zone: d.zone.name, Owner: d.recipients.Owner, Paired: paired, Config: d.limits, Log: d.log, Sum: d.live.Sum,
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,21 +24,21 @@ const (
 
 // upgrading logs an upgrade of the database, and keeps the service manager waiting until end is called: a large database takes longer than
 // a start may.
-func (d *daemon) upgrading(u sqlite.Upgrade) (end func()) {
-	start := d.clock.Mono()
-	d.log.Info("upgrading the database", "from", u.From, "to", u.To, "bytes", u.Bytes)
+func upgrading(u sqlite.Upgrade, clock sys.Clock, log *slog.Logger) (end func()) {
+	start := clock.Mono()
+	log.Info("upgrading the database", "from", u.From, "to", u.To, "bytes", u.Bytes)
 	manager, err := sys.FindServiceManager(os.Getenv, os.Getpid())
 	if err != nil {
-		d.log.Warn("the service manager is not understood", "err", err)
+		log.Warn("the service manager is not understood", "err", err)
 	}
 	ended := make(chan struct{})
-	group := sys.NewGroup(d.log, nil)
+	group := sys.NewGroup(log, nil)
 	group.Once("upgrade notices", func() error {
 		tick := time.NewTicker(upgradeTell)
 		defer tick.Stop()
-		for d.clock.Mono()-start < upgradeMost {
+		for clock.Mono()-start < upgradeMost {
 			if err := manager.Starting(upgradeWait, fmt.Sprintf("upgrading the database from schema %d to %d", u.From, u.To)); err != nil {
-				d.log.Warn("the service manager was not told of the upgrade", "err", err)
+				log.Warn("the service manager was not told of the upgrade", "err", err)
 			}
 			select {
 			case <-ended:
@@ -50,7 +51,7 @@ func (d *daemon) upgrading(u sqlite.Upgrade) (end func()) {
 	return func() {
 		close(ended)
 		group.Wait()
-		d.log.Info("the upgrade of the database ended", "ms", (d.clock.Mono() - start).Milliseconds())
+		log.Info("the upgrade of the database ended", "ms", (clock.Mono() - start).Milliseconds())
 	}
 }
 
