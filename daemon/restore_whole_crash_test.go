@@ -15,8 +15,8 @@ import (
 
 // The variables that name the home and the backup of the restore that dies.
 const (
-	restoredOfChild   = "HOB_TEST_RESTORED"
-	backupOfChild = "HOB_TEST_BACKUP"
+	restoredOfChild = "HOB_TEST_RESTORED"
+	backupOfChild   = "HOB_TEST_BACKUP"
 )
 
 // A restore that is killed leaves the whole old home or the whole new one, from the next start on.

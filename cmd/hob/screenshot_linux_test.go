@@ -95,12 +95,12 @@ func replied(screen, typed, answer string) bool {
 	return ok && strings.Contains(below, answer) && strings.HasSuffix(strings.TrimRight(screen, " \r\n"), "\n>")
 }
 
-// changing is what differs between two runs: numbers, days and months, and how many spaces stand between words.
-var changing = regexp.MustCompile(`\d+|\b(?:to(?:day|morrow)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\b|\s+`)
+// variable is what differs between two runs: numbers, days and months, and how many spaces stand between words.
+var variable = regexp.MustCompile(`\d+|\b(?:to(?:day|morrow)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\b|\s+`)
 
 // timeless is a text without what differs between two runs.
 func timeless(text string) string {
-	return strings.TrimSpace(changing.ReplaceAllStringFunc(text, func(s string) string {
+	return strings.TrimSpace(variable.ReplaceAllStringFunc(text, func(s string) string {
 		if strings.TrimSpace(s) == "" {
 			return " "
 		}

@@ -72,7 +72,7 @@ var table = []row{
 	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true}, // folders that the owner accepts: read, hashed, copied
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/archive", event: true}, // one file with everything: it knows no home
-	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
+	{pkg: "daemon/sqlite", event: true},  // the database itself: it knows no table
 	{pkg: "daemon/api/client", may: words("daemon/api"), event: true},
 	{pkg: "daemon/api/completions", may: words("daemon/api daemon/llm"), event: true}, // OpenAI's protocol: requests and answers
 	{pkg: "daemon/mcpserver", may: words("daemon/api tools"), event: true},            // hob's tools by MCP
