@@ -15,7 +15,7 @@ import (
 // lane works on one row until it is finished, held, or has to wait. It returns only store errors; everything
 // else is a verdict that is committed with the row.
 func (p *Pump) lane(ctx context.Context, row Row) error {
-	row = p.bounded(p.hidden(row))
+	row = p.bounded(row.hidden(p.Hide))
 	whole := p.complete(row, Delivery{Body: row.Body + names(row.Files)})
 	if len(row.Todo) > 0 {
 		whole.Unsure = row.Todo[0].Unsure
@@ -57,22 +57,22 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 }
 
 // hidden returns a row without the secrets in its texts. What the store keeps is as it was said.
-func (p *Pump) hidden(row Row) Row {
-	row.Body = p.Hide(row.Body)
-	row.Todo, row.Quiet, row.Choices, row.Files = slices.Clone(row.Todo), slices.Clone(row.Quiet), slices.Clone(row.Choices), slices.Clone(row.Files)
-	for i := range row.Todo {
-		row.Todo[i].Body = p.Hide(row.Todo[i].Body)
+func (r Row) hidden(hide func(string) string) Row {
+	r.Body = hide(r.Body)
+	r.Todo, r.Quiet, r.Choices, r.Files = slices.Clone(r.Todo), slices.Clone(r.Quiet), slices.Clone(r.Choices), slices.Clone(r.Files)
+	for i := range r.Todo {
+		r.Todo[i].Body = hide(r.Todo[i].Body)
 	}
-	for i := range row.Quiet {
-		row.Quiet[i].Body = p.Hide(row.Quiet[i].Body)
+	for i := range r.Quiet {
+		r.Quiet[i].Body = hide(r.Quiet[i].Body)
 	}
-	for i := range row.Choices {
-		row.Choices[i].Label = p.Hide(row.Choices[i].Label)
+	for i := range r.Choices {
+		r.Choices[i].Label = hide(r.Choices[i].Label)
 	}
-	for i := range row.Files {
-		row.Files[i].Name = p.Hide(row.Files[i].Name)
+	for i := range r.Files {
+		r.Files[i].Name = hide(r.Files[i].Name)
 	}
-	return row
+	return r
 }
 
 // bounded fills in when a row expires. Rows to the cli never expire.

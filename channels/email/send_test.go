@@ -252,8 +252,7 @@ func deliver(t *testing.T, out *channelstest.Outbox, ch channels.Channel, state 
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	pump := channels.NewPump(channels.Config{
-		Hide:  func(text string) string { return text },
-		Store: out.Process(), Channel: func(string) (channels.Channel, error) { return ch, nil },
+		Hide: func(text string) string { return text }, Store: out.Process(), Channel: func(string) (channels.Channel, error) { return ch, nil },
 		Owner: func() []event.Address { return []event.Address{"email:" + sam} }, Elsewhere: func(string) event.Address { return event.CLI }, Zone: func() *time.Location { return time.UTC },
 		Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} }, Away: func(string) bool { return false }, Once: func(_ string, f func() error) { go func() { _ = f() }() },
 		Open: func(ctx context.Context, id string) (io.ReadSeekCloser, error) {
