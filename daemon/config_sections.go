@@ -66,7 +66,7 @@ func checkChannel(snap *config.Snapshot, section config.Section) []config.Proble
 	// The adapter checks its section as at a start. The stand-in keeps the check from asking a keyring or a program.
 	env := channels.Env{
 		HTTP: &http.Client{}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
-		Secret: func(string) (string, error) { return "stand-in", nil },
+		Secret: func(string) (string, error) { return channels.StandIn, nil },
 	}
 	_, err := channels.Build(chanall.All(), section.Name, kind, env, section.Decode)
 	return faults(section, err)

@@ -98,6 +98,7 @@ func untilItWorks(ctx context.Context, c *client.Client, d *sectionDraft, home s
 		if err := undo(); err != nil {
 			return err
 		}
+		awaitGone(ctx, c, d.name) // its fault would otherwise be taken for that of the next answer
 		*d = given
 		d.values, d.pasted = maps.Clone(given.values), maps.Clone(given.pasted)
 	}

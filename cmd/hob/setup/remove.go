@@ -68,14 +68,7 @@ func removeChannel(ctx context.Context, a *cli.App, name string, yes bool) error
 		return err
 	}
 	if down == nil {
-		Loaded(ctx, func(ctx context.Context) *bool { // so that the next command finds it gone
-			rows, err := client.List(ctx, c, api.Channels, client.Filter{})
-			gone := err == nil && !slices.ContainsFunc(rows, func(r api.Channel) bool { return r.Name == name })
-			if !gone {
-				return nil
-			}
-			return &gone
-		})
+		awaitGone(ctx, c, name) // so that the next command finds it gone
 	}
 	if err := a.Done(map[string]any{"channel": name, "file": path, "stays": kept}, "channel "+name+" is taken out"); err != nil {
 		return err
@@ -85,6 +78,18 @@ func removeChannel(ctx context.Context, a *cli.App, name string, yes bool) error
 	}
 	a.Note("to undo it: " + addAgain(name, section))
 	return nil
+}
+
+// awaitGone waits until the running daemon has closed a channel that was taken out of the config.
+func awaitGone(ctx context.Context, c *client.Client, name string) {
+	Loaded(ctx, func(ctx context.Context) *bool {
+		rows, err := client.List(ctx, c, api.Channels, client.Filter{})
+		gone := err == nil && !slices.ContainsFunc(rows, func(r api.Channel) bool { return r.Name == name })
+		if !gone {
+			return nil
+		}
+		return &gone
+	})
 }
 
 // maxRemains is how many rows are counted of what stays.
