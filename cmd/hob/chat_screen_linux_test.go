@@ -24,6 +24,7 @@ type drawn struct {
 	mu       sync.Mutex
 	more     *sync.Cond
 	emulator *vt.Emulator
+	writes   int // how often the command has drawn
 	colors   bool
 }
 
@@ -46,6 +47,7 @@ func onScreen(t *testing.T, width, height int, env []string, args ...string) *dr
 			n, err := screen.Read(b)
 			d.mu.Lock()
 			_, _ = d.emulator.Write(b[:n]) // the emulator takes everything
+			d.writes++
 			d.more.Broadcast()
 			d.mu.Unlock()
 			if err != nil {
@@ -69,13 +71,17 @@ func (d *drawn) sized(width, height int) {
 	}
 }
 
-// resized changes the size of the window.
+// resized changes the size of the window, and waits until the command has drawn for it.
 func (d *drawn) resized(width, height int) {
 	d.Helper()
 	d.mu.Lock()
 	d.emulator.Resize(width, height)
+	before := d.writes
 	d.mu.Unlock()
 	d.sized(width, height)
+	if !d.until(func() bool { return d.writes > before }) {
+		d.Fatal("nothing was drawn for the new size")
+	}
 }
 
 func (d *drawn) types(keys string) {

@@ -96,12 +96,12 @@ func defangAll(s turn.Defanger, list []string) []string {
 }
 
 // live returns the function that publishes what a call prints while it runs. Foreign addresses in it are defanged.
-func (r toolCalls) live(ctx context.Context, step turn.Step, j Judged) func(string) {
+func live(ctx context.Context, r toolCalls, j Judged, step int) func(string) {
 	s := sync.OnceValue(func() turn.Defanger {
 		return r.run.defanger(ctx, r.st.Turn.Untrusted() || policy.ForeignSource(j.Intent) != "", nil)
 	})
 	return func(output string) {
-		r.run.thread.Feed.Publish(event.Piece{Turn: r.run.id, Step: step.N, Session: r.st.Turn.Key, Output: s().Defang(output)})
+		r.run.thread.Feed.Publish(event.Piece{Turn: r.run.id, Step: step, Session: r.st.Turn.Key, Output: s().Defang(output)})
 	}
 }
 

@@ -283,7 +283,7 @@ func (r toolCalls) approved(j Judged, q *turn.Question) policy.Entry {
 func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error {
 	fail.Point("tool.started")
 	start := r.run.thread.Clock.Mono()
-	j.Call.Live = r.live(ctx, step, j)
+	j.Call.Live = live(ctx, r, j, step.N)
 	result := r.assisted(ctx, j, r.run.thread.Dispatch.Run(ctx, j))
 	result = r.run.thread.Dispatch.limited(ctx, j, result, resultLimit(r.st, r.run.thread.Models().First().Info(), step))
 	fail.Point("tool.effect")
@@ -296,8 +296,7 @@ func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error 
 	return r.doneIn(ctx, step, j, result, r.run.thread.Clock.Mono()-start)
 }
 
-// resultShare is the part of a model's window that the results of one answer may fill, in percent. leastResult is what each result
-// may have in any case, in bytes.
+// resultShare is how much of a model's window the results of one answer may fill, in percent. leastResult is the least for each, in bytes.
 const (
 	resultShare = 25
 	leastResult = 1_000

@@ -139,8 +139,14 @@ func (c *conversation) parked(turn int64) bool {
 // they come again when the stream is opened anew.
 func (c *conversation) see(f client.Frame) {
 	if f.Piece != nil {
-		if t := c.turns[f.Piece.Turn]; t != nil {
-			c.piece(t, *f.Piece)
+		t := c.turns[f.Piece.Turn]
+		switch {
+		case t == nil:
+		case f.Piece.Output == "":
+			c.progress.does(f.Piece.Turn, "writing", time.Time{})
+			t.piece(c.out, *f.Piece)
+		case c.view != nil:
+			c.view.prints(f.Piece.Output)
 		}
 		return
 	}
@@ -154,17 +160,6 @@ func (c *conversation) see(f client.Frame) {
 	}
 	c.seq = f.Event.Seq
 	c.event(f.Event)
-}
-
-// piece shows a live piece of an answer, or of what its command prints.
-func (c *conversation) piece(t *turnText, p event.Piece) {
-	switch {
-	case p.Output == "":
-		c.progress.does(p.Turn, "writing", time.Time{})
-		t.piece(c.out, p)
-	case c.view != nil:
-		c.view.prints(p.Output)
-	}
 }
 
 // event applies one event: it updates the rows, turns and questions, and shows what the user must see.
