@@ -319,13 +319,13 @@ func TestBadHomes(t *testing.T) {
 		if err := errors.Join(err, c.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if f := fault(t, home); !strings.Contains(f.Hint, "use the newer hob") || strings.Contains(f.Hint, "before-migration") {
+		if f := fault(t, home); !strings.Contains(f.Hint, "use the newer hob") || strings.Contains(f.Hint, "backup restore") {
 			t.Errorf("R9a: a hint at a copy that is not there: %s", f.Hint)
 		}
-		if err := os.WriteFile(filepath.Join(home, "state", "hob.db.before-migration"), nil, 0o600); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(home, "state", "backups"), 0o700), os.WriteFile(filepath.Join(home, "state", "backups", "hob-upgrade-31-20260102-030405.db"), nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		says(t, fault(t, home), "newer hob", "hob.db.before-migration")
+		says(t, fault(t, home), "newer hob", "(2026-01-02 03:04 UTC)", "hob-upgrade-31-20260102-030405.db")
 	})
 }
 

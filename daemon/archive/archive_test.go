@@ -62,7 +62,11 @@ func extracted(t *testing.T, path string, k archive.Key, room int64) (dir string
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
+	t.Cleanup(func() {
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	_, err = archive.Extract(t.Context(), path, k, root, room, func(string) bool { return true })
 	return dir, err
 }
