@@ -27,7 +27,7 @@ func backupCommand(a *cli.App) *cobra.Command {
 		Use: "list", Short: "List the copies in hob's own backups folder", Args: cli.None,
 		RunE: func(*cobra.Command, []string) error { return printBackups(a) },
 	}
-	return cli.Family("backup", "Back up everything that hob has, or its database alone, and put a copy back", backupCreateCommand(a), backupVerifyCommand(a), list, backupRestoreCommand(a))
+	return cli.Family("backup", "Back up everything, or the database alone, and restore it", backupCreateCommand(a), backupVerifyCommand(a), list, backupRestoreCommand(a))
 }
 
 // noticeDelay is the time after which a waiting user gets a note that the operation takes long.

@@ -24,7 +24,7 @@ type upgradeCheck struct {
 func upgradeCommand(a *cli.App) *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
-		Use: "upgrade --check", Short: "Try on a copy what a newer hob changes in the database", Args: cli.None, Example: "  hob upgrade --check",
+		Use: "upgrade", Short: "Try on a copy what a newer hob changes in the database", Args: cli.None, Example: "  hob upgrade --check",
 		Long: "Compare the hob that runs with the one that is installed, and migrate a copy of the database with the installed one. Nothing is changed.\n" +
 			"The upgrade itself happens when the new hob starts; it keeps the database of before as a backup.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
