@@ -7,6 +7,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"hob/daemon/text"
 )
 
 // longestBlank is the number of spaces in a row that are shown as they are. More could push the end of a command out of sight.
@@ -14,6 +16,11 @@ const longestBlank = 8
 
 // mostMarks is the number of marks that a letter can have in the writing of a language. Without this limit a long row of them would take hours.
 const mostMarks = 8
+
+// OneLine shows a text of others as one visible line of at most n characters.
+func OneLine(s string, n int) string {
+	return Visible(text.Shorten(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), n))
+}
 
 // Visible writes a character as its code point, as in \u{202e}, if it is invisible, moves other characters, or imitates another one:
 // controls and line breaks, formatting and direction marks, fillers, combining marks, and letters of one script in a word of another

@@ -130,7 +130,7 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in FetchInput, _ too
 		return elsewhere(answer), nil
 	}
 	if answer.Status < 200 || answer.Status > 299 {
-		return status(answer.Link, answer), nil
+		return tools.ErrorResult(tools.Unsuccessful(answer.Link, answer.Status, answer.Header)), nil
 	}
 	res, page, err := f.read(ctx, answer)
 	if err != nil {

@@ -167,7 +167,7 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in SearchInput, _ tools
 	case answer.Status == 401 || answer.Status == 403 && s.engine.key:
 		return tools.Fail(tools.ConfigError, "look at [tools.web] search_key", "%s does not take the key (%d)", s.engine.name, answer.Status), nil
 	case answer.Status < 200 || answer.Status > 299:
-		return status(s.engine.name, answer), nil
+		return tools.ErrorResult(tools.Unsuccessful(s.engine.name, answer.Status, answer.Header)), nil
 	}
 	hits, err := s.engine.read(answer.Body)
 	if errors.Is(err, errChallenge) {

@@ -12,14 +12,10 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"strings"
 
 	"hob/daemon/netguard"
-	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -61,45 +57,7 @@ func unanswered(ctx context.Context, err error, hint string) (tools.Result, erro
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
-	why := func(code tools.Code, hint string) (tools.Result, error) {
-		return tools.Fail(code, hint, "%v", err), nil
-	}
-	dns, isDNS := errors.AsType[*net.DNSError](err)
-	switch {
-	case errors.Is(err, netguard.ErrAddress), errors.Is(err, netguard.ErrHeader):
-		return why(tools.Validation, "")
-	case errors.Is(err, netguard.ErrForbidden):
-		return why(tools.Denied, `the owner can open a private network: [tools.web] networks = ["192.168.1.0/24"]`)
-	case errors.Is(err, netguard.ErrTimeout):
-		return why(tools.Timeout, "")
-	case errors.Is(err, netguard.ErrTooLarge):
-		return why(tools.IO, "ask for a smaller part of it, when its server knows parts")
-	case isDNS && dns.IsNotFound:
-		return tools.Fail(tools.NotFound, "look at the spelling, or search for it", "there is no host %s", dns.Name), nil
-	}
-	return why(tools.IO, hint)
-}
-
-// status is the error result for an HTTP status other than 2xx.
-func status(link string, answer netguard.Answer) tools.Result {
-	reason := fmt.Sprintf("%s answered %d %s", link, answer.Status, http.StatusText(answer.Status))
-	hint := ""
-	// The codes say what the model may do next: look elsewhere, ask the owner, or wait.
-	code := tools.IO
-	switch answer.Status {
-	case http.StatusNotFound, http.StatusGone:
-		code = tools.NotFound
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusUnavailableForLegalReasons:
-		code = tools.Denied
-	case http.StatusTooManyRequests:
-		code = tools.RateLimited
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		code = tools.Timeout
-	}
-	if after := answer.Header.Get("Retry-After"); after != "" && (code == tools.RateLimited || answer.Status == http.StatusServiceUnavailable) {
-		hint = "try again after " + text.Shorten(after, 40) + " (seconds, or a date)"
-	}
-	return tools.Fail(code, hint, "%s", strings.TrimSpace(reason))
+	return tools.ErrorResult(tools.Unreached(err, hint)), nil
 }
 
 // sized formats a number of bytes for people.
