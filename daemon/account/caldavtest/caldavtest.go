@@ -91,6 +91,8 @@ func Do(ctx context.Context, method, link, body string) error {
 // Server is a CalDAV server in memory, as far as hob uses one: RFC 4918, RFC 4791 and RFC 5397. It answers a question with all its events.
 type Server struct {
 	*httptest.Server
+	// Before is called when a request has arrived whole. A status other than 0 is the answer, and nothing else happens.
+	Before func(r *http.Request) (status int)
 	// Stored is called after an event was stored, before the answer.
 	Stored func(r *http.Request)
 
@@ -126,6 +128,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	if s.Before != nil {
+		if status := s.Before(r); status != 0 {
+			w.WriteHeader(status)
+			return
+		}
+	}
 	switch r.Method {
 	case "PROPFIND":
 		answer(w, r.URL.Path, `<current-user-principal><href>/anna/</href></current-user-principal><C:calendar-home-set><href>/anna/</href></C:calendar-home-set><C:calendar-user-address-set><href>mailto:anna@example.org</href></C:calendar-user-address-set><resourcetype><collection/><C:calendar/></resourcetype><displayname>Home</displayname>`)
@@ -147,22 +159,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = io.WriteString(w, data)
 	case http.MethodPut:
-		s.put(w, r)
+		s.put(w, r, string(body))
 	default:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	}
 }
 
-func (s *Server) put(w http.ResponseWriter, r *http.Request) {
-	data, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
+func (s *Server) put(w http.ResponseWriter, r *http.Request, data string) {
 	s.mu.Lock()
 	_, there := s.events[r.URL.Path]
 	refused := there && r.Header.Get("If-None-Match") == "*"
 	if s.puts++; !refused {
-		s.events[r.URL.Path] = string(data)
+		s.events[r.URL.Path] = data
 	}
 	s.mu.Unlock()
 	if s.Stored != nil && !refused {
