@@ -7,13 +7,19 @@ import (
 	accountall "hob/daemon/account/all"
 	"hob/daemon/api"
 	"hob/daemon/api/server"
+	"hob/daemon/netguard"
 	"hob/daemon/toolset"
 )
 
-// newAccounts makes the service for the owner's accounts. It reads no credential: the first call of a tool does.
+// newAccounts makes the service for the owner's accounts, and gives it to the tools. It reads no credential: the first call of a tool does.
 func newAccounts(d *daemon, t *toolset.Deps) *account.Service {
-	web := func(named string) (http.RoundTripper, error) { return t.AccountWeb(d.config(), named), nil }
-	return account.New(account.Config{Kinds: accountall.Kinds(web), Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Log: d.log})
+	web := func(named string) (http.RoundTripper, error) {
+		return toolset.AccountClient(d.config()).Transport(named), nil
+	}
+	client := func() *netguard.Client { return toolset.AccountClient(d.config()) }
+	s := account.New(account.Config{Kinds: accountall.Kinds(web, client), Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Log: d.log})
+	t.Calendars, t.Usage, t.LinkedIn = s, accountall.Usage(s), accountall.LinkedIn(s)
+	return s
 }
 
 // accountRoutes show, add, test and remove accounts.

@@ -148,7 +148,6 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	d.mcp = newServers(d, t) // it copies fields of t, so they are set above
 	t.Plugged, t.Services.MCP = d.mcp, d.mcp
 	d.accounts = newAccounts(d, t)
-	t.Calendars = d.accounts
 	t.Gauge = toolset.Gauge{Model: d.models.First, Running: d.turn.Running, Tools: d.live.Specs, Room: room(d.store.Spending)}
 	return t
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ func accountCommand(a *cli.App) *cobra.Command {
 	return cli.Family("account", "Let hob use your calendars and other accounts",
 		accountAddCommand(a),
 		cli.List(a, cli.Listing[api.LinkedAccount]{
-			Route: api.LinkedAccounts, Whole: true, Noun: "accounts", Short: "List the accounts that hob can use", None: "there are no accounts yet; add one with: hob account add caldav",
+			Route: api.LinkedAccounts, Whole: true, Noun: "accounts", Short: "List the accounts that hob can use", None: "there are no accounts yet; add one with hob account add: " + strings.Join(accountKindNames(), ", "),
 			Head: []string{"ACCOUNT", "USER", "SERVER", "HAS", "PROBLEM"},
 			Row: func(r api.LinkedAccount, _ cli.Clock) []string {
 				return []string{r.Name, console.OrDash(console.OneLine(r.User)), console.OrDash(r.URL), console.OrDash(console.OneLine(strings.Join(r.Has, ", "))), console.OrDash(console.OneLine(r.Problem))}
@@ -36,45 +37,79 @@ func accountCommand(a *cli.App) *cobra.Command {
 
 // accountField is a value that an account needs.
 type accountField struct {
-	name, ask, flag string
-	secret          bool
+	name, ask, flag  string
+	secret, optional bool
 }
 
-// accountKinds are the kinds, with their fields.
-func accountKinds() map[string][]accountField {
-	return map[string][]accountField{
-		"caldav": {
-			{"url", "address of the CalDAV server, or your mail address", "the `address` of the server, a domain, or a mail address to find the server with", false},
-			{"user", "user name", "your user `name` there, often a mail address", false},
-			{"password", "password, or app password", "a `reference` to the password (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND), or - for standard input", true},
-		},
+// accountKind is a kind of account as the commands see it.
+type accountKind struct {
+	fields  []accountField
+	tool    string // one that it brings
+	without string // what a removal leaves behind
+}
+
+// accountKinds are the kinds.
+func accountKinds() map[string]accountKind {
+	// A flag that two kinds have is declared once.
+	link := accountField{"url", "address of the CalDAV server, or your mail address", "the `address` of the server; for caldav a domain or a mail address will do", false, false}
+	other := link
+	other.optional = true
+	return map[string]accountKind{
+		"caldav": {[]accountField{
+			link,
+			{"user", "user name", "your user `name` there, often a mail address", false, false},
+			{"password", "password, or app password", "a `reference` to the password (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND), or - for standard input", true, false},
+		}, "calendar_list_events", "; an app password that you made for hob is still good until you delete it at the service"},
+		"anthropic_usage": {[]accountField{
+			{"key", "admin key (sk-ant-admin…)", "a `reference` to the key, or - for standard input", true, false},
+			other,
+		}, "anthropic_usage", "; the key is still good until you delete it in the Claude Console"},
+		"linkedin": {[]accountField{other}, "linkedin_jobs", ""},
 	}
 }
+
+func accountKindNames() []string { return slices.Sorted(maps.Keys(accountKinds())) }
 
 // accountAddCommand makes hob account add.
 func accountAddCommand(a *cli.App) *cobra.Command {
 	values := map[string]*string{}
+	kinds := accountKindNames()
 	cmd := &cobra.Command{
-		Use: "add KIND", Short: "Set an account up, and sign in", Args: cli.Exactly(1, "one KIND: caldav"), ValidArgsFunction: cli.Words("caldav"),
-		Long: "Sign in to a service, and let hob use the account: caldav gives it your calendars. What is missing is asked for.\n\n" +
-			"The password is tried at once and stored in the keyring, or in a file that only you can read; the config never holds it. Many services want an app password\n" +
+		Use: "add KIND", Short: "Set an account up, and sign in", Args: cli.Exactly(1, "one KIND: "+strings.Join(kinds, ", ")), ValidArgsFunction: cli.Words(kinds...),
+		Long: "Sign in to a service, and let hob use the account. What is missing is asked for.\n\n" +
+			"caldav gives hob your calendars: --url, --user, --password.\n" +
+			"anthropic_usage gives it the reports of your organization at Anthropic: --key.\n" +
+			"linkedin switches on the tools for public job offers; it needs nothing.\n\n" +
+			"A password or key is tried at once and stored in the keyring, or in a file that only you can read; the config never holds it. Many services want an app password\n" +
 			"in place of your own. Adding an account again replaces it.",
-		Example: "  hob account add caldav\n  hob account add caldav --url dav.example.org --user anna --password -",
+		Example: "  hob account add caldav\n  hob account add caldav --url dav.example.org --user anna --password -\n  hob account add anthropic_usage --key file:~/admin-key",
 	}
-	for _, f := range accountKinds()["caldav"] {
-		values[f.name] = cmd.Flags().String(f.name, "", f.flag)
+	for _, k := range kinds {
+		for _, f := range accountKinds()[k].fields {
+			if values[f.name] == nil {
+				values[f.name] = cmd.Flags().String(f.name, "", f.flag)
+			}
+		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		fields, ok := accountKinds()[args[0]]
+		kind, ok := accountKinds()[args[0]]
 		if !ok {
-			return cli.Usage("there is: caldav", "there is no kind of account %q", args[0])
+			return cli.Usage("there are: "+strings.Join(kinds, ", "), "there is no kind of account %q", args[0])
 		}
 		c, err := a.Client(cmd.Context())
 		if err != nil {
 			return err
 		}
 		in := api.AccountValues{Values: map[string]string{}}
-		for _, f := range fields {
+		for name, value := range values {
+			if *value != "" && !slices.ContainsFunc(kind.fields, func(f accountField) bool { return f.name == name }) {
+				return cli.Usage("leave it out", "the account %s has no --%s", args[0], name)
+			}
+		}
+		for _, f := range kind.fields {
+			if f.optional && *values[f.name] == "" {
+				continue
+			}
 			if in.Values[f.name], err = accountValue(cmd.Context(), a, f, *values[f.name]); err != nil {
 				return err
 			}
@@ -85,7 +120,7 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 		}
 		// hob makes its set of tools anew; the next command may need it.
 		setup.Loaded(cmd.Context(), func(ctx context.Context) *api.ToolSpec {
-			spec, err := client.Show(ctx, c, api.ShowTool, "calendar_list_events")
+			spec, err := client.Show(ctx, c, api.ShowTool, kind.tool)
 			if err != nil {
 				return nil
 			}
@@ -98,16 +133,24 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 
 // accountText shows an account that works.
 func accountText(r api.LinkedAccount, state string) string {
-	where := r.Where
-	if where != secret.InKeyring {
-		where = "the file " + where
-	} else {
-		where = "the keyring"
+	where := "the keyring"
+	if r.Where != secret.InKeyring {
+		where = "the file " + r.Where
 	}
-	return console.Clean(fmt.Sprintf("the account %s %s: %s at %s\nit has: %s\n%s; the password is in %s", r.Name, state, r.User, r.URL, strings.Join(r.Has, ", "), r.Detail, where))
+	who := r.URL
+	if r.User != "" {
+		who = r.User + " at " + who
+	}
+	text := fmt.Sprintf("the account %s %s: %s\nit has: %s\n%s", r.Name, state, who, strings.Join(r.Has, ", "), r.Detail)
+	for _, f := range accountKinds()[r.Name].fields {
+		if f.secret {
+			text += "; the " + f.name + " is in " + where
+		}
+	}
+	return console.Clean(text)
 }
 
-// maxPassword is the most that is read of a password, in bytes.
+// maxPassword is the most that is read of a password or key, in bytes.
 const maxPassword = 4 << 10
 
 // accountValue returns a value of the command line, or asks for it.
@@ -116,10 +159,10 @@ func accountValue(ctx context.Context, a *cli.App, f accountField, given string)
 	case given == "-" && f.secret:
 		raw, err := io.ReadAll(io.LimitReader(a.In, maxPassword))
 		if err != nil {
-			return "", fmt.Errorf("read the password: %w", err)
+			return "", fmt.Errorf("read the %s: %w", f.name, err)
 		}
 		if given = strings.TrimSpace(string(raw)); given == "" {
-			return "", cli.Usage("for example: pass show dav | hob account add caldav … --password -", "there is no password on standard input")
+			return "", cli.Usage("for example: pass show dav | hob account add caldav … --password -", "there is no %s on standard input", f.name)
 		}
 		return given, nil
 	case given != "" && f.secret && !secret.IsReference(given):
@@ -165,7 +208,7 @@ func askAccount(ctx context.Context, a *cli.App, f accountField) (string, error)
 func accountTestCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "test ACCOUNT", Short: "Sign in again, and read anew what the account has", Args: cli.Exactly(1, "one ACCOUNT"), ValidArgsFunction: cli.Complete(a, api.LinkedAccounts),
-		Long:    "Sign in with the stored credentials, and read the list of calendars again, for example after you have made a new one. The exit code is not 0 if that fails.",
+		Long:    "Sign in with the stored credentials, and read anew what the account has: calendars that you have made, reports that the key may read. The exit code is not 0 if that fails.",
 		Example: "  hob account test caldav",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(cmd.Context())
@@ -184,12 +227,13 @@ func accountTestCommand(a *cli.App) *cobra.Command {
 // accountRemoveCommand makes hob account rm. It does not read the account first: one that cannot be read must be removable.
 func accountRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rm ACCOUNT", Short: "Forget an account and its password", Args: cli.Exactly(1, "one ACCOUNT"), ValidArgsFunction: cli.Complete(a, api.LinkedAccounts),
+		Use: "rm ACCOUNT", Short: "Forget an account and its password or key", Args: cli.Exactly(1, "one ACCOUNT"), ValidArgsFunction: cli.Complete(a, api.LinkedAccounts),
 		Example: "  hob account rm caldav\n  hob account rm --yes caldav",
 	}
 	yes := cli.YesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, ok := accountKinds()[args[0]]; !ok {
+		kind, ok := accountKinds()[args[0]]
+		if !ok {
 			return cli.Usage("see: hob account list", "there is no account %q", args[0])
 		}
 		c, err := a.Client(cmd.Context())
@@ -203,10 +247,10 @@ func accountRemoveCommand(a *cli.App) *cobra.Command {
 		if !slices.ContainsFunc(list, func(r api.LinkedAccount) bool { return r.Name == args[0] }) {
 			return &cli.Problem{Code: cli.ExitFailed, Text: "there is no account " + args[0], Hint: "see: hob account list"}
 		}
-		if err := a.Confirm(cmd.Context(), *yes, "hob then forgets the account "+args[0]+" and its password; nothing changes at the service", "remove it?"); err != nil {
+		if err := a.Confirm(cmd.Context(), *yes, "hob then forgets the account "+args[0]+" with what it needs to sign in; nothing changes at the service", "remove it?"); err != nil {
 			return err
 		}
-		return cli.Do(cmd.Context(), a, api.RemoveAccount, args[0], api.None{}, "account "+args[0]+" is removed; an app password that you made for hob is still good until you delete it at the service")
+		return cli.Do(cmd.Context(), a, api.RemoveAccount, args[0], api.None{}, "account "+args[0]+" is removed"+kind.without)
 	}
 	return cmd
 }

@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "logged": logged, "modelserver": modelServer, "ntfyserver": ntfyServer,
-			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil, "documents": documents, "goproxy": goProxy, "caldavserver": caldavServer,
+			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil, "documents": documents, "goproxy": goProxy, "caldavserver": caldavServer, "services": accountServices,
 		},
 	})
 }

@@ -30,14 +30,17 @@ type Kind struct {
 	Connect func(ctx context.Context, values map[string]string) (State, error)
 	// Renew tests stored credentials, and returns them with what has changed at the service.
 	Renew func(ctx context.Context, stored json.RawMessage) (State, error)
-	// Open makes the account of what is stored. It asks no server.
-	Open func(stored json.RawMessage) (Calendar, error)
+	// Open makes the account of what is stored: a Calendar, or what the tools of the kind take. It asks no server.
+	Open func(stored json.RawMessage) (any, error)
+	// Calendar is true for a kind whose accounts are Calendars.
+	Calendar bool
 }
 
 // Field is a value that setting up an account needs.
 type Field struct {
-	Name   string
-	Secret bool
+	Name     string
+	Secret   bool
+	Optional bool
 }
 
 // State is what is stored of an account, and what people are told of it.
@@ -70,13 +73,13 @@ type Config struct {
 type Service struct {
 	Config
 	mu      sync.Mutex // guards open, and keeps changes of one account apart
-	open    map[string]Calendar
+	open    map[string]any
 	changed chan struct{}
 }
 
 // New makes the service. It reads nothing.
 func New(c Config) *Service {
-	return &Service{Config: c, open: map[string]Calendar{}, changed: make(chan struct{}, 1)}
+	return &Service{Config: c, open: map[string]any{}, changed: make(chan struct{}, 1)}
 }
 
 // Changed gets a value after an account was added or removed.
@@ -89,7 +92,8 @@ type record struct {
 	About   About           `json:"about"`
 }
 
-func vaultName(kind string) string { return "account-" + kind }
+// vaultName is the name of an account in the vault, which has no underscores.
+func vaultName(kind string) string { return "account-" + strings.ReplaceAll(kind, "_", "-") }
 
 // kind finds a kind by its name.
 func (s *Service) kind(name string) (Kind, error) {
@@ -103,10 +107,13 @@ func (s *Service) kind(name string) (Kind, error) {
 	return Kind{}, event.NewFault(event.Missing, "there are: "+strings.Join(names, ", "), "there is no kind of account %q", name)
 }
 
-// Accounts returns the names of the accounts that are set up. It looks only whether their files exist.
-func (s *Service) Accounts() (names []string) {
+// Accounts returns the names of the accounts with calendars. It looks only whether their files exist.
+func (s *Service) Accounts() []string { return s.names(func(k Kind) bool { return k.Calendar }) }
+
+// names returns the accounts of some kinds that are set up.
+func (s *Service) names(which func(Kind) bool) (names []string) {
 	for _, k := range s.Kinds {
-		if s.Vault.Has(vaultName(k.Name)) {
+		if which(k) && s.Vault.Has(vaultName(k.Name)) {
 			names = append(names, k.Name)
 		}
 	}
@@ -162,7 +169,7 @@ func (s *Service) signal() {
 // List returns the accounts that are set up.
 func (s *Service) List(ctx context.Context) ([]api.LinkedAccount, error) {
 	list := []api.LinkedAccount{}
-	for _, name := range s.Accounts() {
+	for _, name := range s.names(func(Kind) bool { return true }) {
 		a, err := s.Show(ctx, name)
 		if f, ok := event.AsFault(err); ok {
 			a, err = api.LinkedAccount{Name: name, Problem: f.Text + "; " + f.Hint}, nil
@@ -194,10 +201,10 @@ func (s *Service) Add(ctx context.Context, name string, in api.AccountValues) (a
 		return api.LinkedAccount{}, err
 	}
 	for _, f := range k.Fields {
-		if in.Values[f.Name] == "" {
+		if in.Values[f.Name] == "" && !f.Optional {
 			return api.LinkedAccount{}, event.NewFault(event.Invalid, "give it as --"+f.Name, "the account %s needs %s", name, f.Name)
 		}
-		if f.Secret {
+		if f.Secret && in.Values[f.Name] != "" {
 			s.hide(name, []string{in.Values[f.Name]})
 		}
 	}
@@ -260,12 +267,12 @@ func forPeople(err error) error {
 	return &event.Fault{Kind: kind, Text: text, Hint: hint, Err: err}
 }
 
-// calendarOf opens the calendars of an account.
-func (s *Service) calendarOf(ctx context.Context, name string) (Calendar, error) {
+// opened opens an account once.
+func (s *Service) opened(ctx context.Context, name string) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.open[name]; c != nil {
-		return c, nil
+	if a := s.open[name]; a != nil {
+		return a, nil
 	}
 	k, err := s.kind(name)
 	if err != nil {
@@ -275,12 +282,39 @@ func (s *Service) calendarOf(ctx context.Context, name string) (Calendar, error)
 	if err != nil {
 		return nil, forModel(err)
 	}
-	c, err := k.Open(r.Stored)
+	a, err := k.Open(r.Stored)
 	if err != nil {
 		return nil, fmt.Errorf("open the account %s: %w", name, err)
 	}
-	s.open[name] = c
-	return c, nil
+	s.open[name] = a
+	return a, nil
+}
+
+// One is an account that has tools of its own; T is what they take.
+type One[T any] struct {
+	Service *Service
+	Name    string // of its kind
+}
+
+// Set reports whether the account is set up. It looks only whether its file exists.
+func (o One[T]) Set() bool { return o.Service.Vault.Has(vaultName(o.Name)) }
+
+// Open opens the account.
+func (o One[T]) Open(ctx context.Context) (t T, err error) {
+	a, err := o.Service.opened(ctx, o.Name)
+	if err != nil {
+		return t, err
+	}
+	t, ok := a.(T)
+	if !ok {
+		return t, fmt.Errorf("the account %s is a %T", o.Name, a)
+	}
+	return t, nil
+}
+
+// calendarOf opens the calendars of an account.
+func (s *Service) calendarOf(ctx context.Context, name string) (Calendar, error) {
+	return One[Calendar]{s, name}.Open(ctx)
 }
 
 // forModel turns a fault into an error of a tool.

@@ -90,7 +90,7 @@ func (b *Deps) ServerWeb(c *config.Snapshot, s config.MCPServer) (http.RoundTrip
 	return netguard.NewClient(netguard.Config{Allow: c.Tools.Web.Prefixes()}).Transport(host), nil
 }
 
-// AccountWeb returns the guarded way to the servers of an account. named is the host that the owner has named, which may be in a private network.
-func (b *Deps) AccountWeb(c *config.Snapshot, named string) http.RoundTripper {
-	return netguard.NewClient(netguard.Config{Allow: c.Tools.Web.Prefixes()}).Transport(named)
+// AccountClient returns the guarded client for the services of accounts.
+func AccountClient(c *config.Snapshot) *netguard.Client {
+	return netguard.NewClient(netguard.Config{Allow: c.Tools.Web.Prefixes()})
 }

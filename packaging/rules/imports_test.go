@@ -67,7 +67,7 @@ var table = []row{
 	{pkg: "daemon/artifacts", may: words("tools tools/sessions"), event: true},                                                  // what it opens is read by a tool
 	{pkg: "daemon/mcp", may: words("config daemon/api daemon/oauth daemon/sandbox tools tools/mcp tools/runtime"), event: true}, // connections to MCP servers
 	{pkg: "daemon/account", may: words("daemon/api tools tools/calendar"), event: true},                                         // the owner's accounts at services
-	{pkg: "daemon/account/all", may: words("daemon/account daemon/account/*")},
+	{pkg: "daemon/account/all", may: words("daemon/account daemon/account/* tools tools/anthropic tools/linkedin")},
 	{pkg: "daemon/account/*", may: words("tools tools/calendar")},                    // one kind of account
 	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true}, // folders that the owner accepts: read, hashed, copied
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},

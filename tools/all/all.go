@@ -9,10 +9,12 @@ import (
 	"hob/daemon/sandbox"
 	"hob/daemon/sys"
 	"hob/tools"
+	"hob/tools/anthropic"
 	"hob/tools/automation"
 	"hob/tools/calendar"
 	"hob/tools/edit"
 	"hob/tools/fs"
+	"hob/tools/linkedin"
 	"hob/tools/mcp"
 	"hob/tools/memory"
 	"hob/tools/messaging"
@@ -59,6 +61,8 @@ type Outside struct {
 	MCP     mcp.Servers // nil: none
 
 	Calendars calendar.Calendars // nil: none
+	Usage     anthropic.Key      // nil: none
+	LinkedIn  linkedin.Switch    // nil: none
 }
 
 // Services are the dependencies that live as long as the process.
@@ -156,5 +160,8 @@ func All(s Services, c Setup) []tools.Tool {
 		calendar.NewList(s.Calendars),
 		calendar.NewGet(s.Calendars),
 		calendar.NewCreate(s.Calendars),
+		anthropic.New(s.Usage),
+		linkedin.NewJobs(s.LinkedIn),
+		linkedin.NewDetail(s.LinkedIn),
 	}, items...)
 }

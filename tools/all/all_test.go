@@ -58,7 +58,7 @@ func takes() map[string]string {
 		"http": "method* url* headers body", "task_add": "title prompt blocked_by not_before priority", "task_list": "state limit",
 		"task_update": "id* title prompt blocked_by not_before priority state", "complete_task": "summary*", "fail_task": "reason*",
 		"wait_task": "until for event", "calendar_list_events": "from to calendar query limit offset", "calendar_get_event": "id*", "calendar_create_event": "title* start* end zone calendar location description attendees",
-		"skill": "action* name args", "capabilities_refresh": "", "tool": "action* query server name arguments",
+		"anthropic_usage": "report* from to", "linkedin_jobs": "keyword* location since type remote experience sort limit offset", "linkedin_job_detail": "id*", "skill": "action* name args", "capabilities_refresh": "", "tool": "action* query server name arguments",
 	}
 }
 
@@ -85,7 +85,7 @@ func (w *allTools) good() map[string]string {
 		"web_fetch": fmt.Sprintf(`{"url": %q}`, w.url+"/page"), "web_search": `{"query": "example"}`, "http": fmt.Sprintf(`{"method": "GET", "url": %q}`, w.url+"/page"),
 		"task_add": `{"title": "sort"}`, "task_list": `{}`, "task_update": `{"id": 1, "priority": 3}`, "complete_task": `{"summary": "done"}`, "fail_task": `{"reason": "no"}`,
 		"calendar_list_events": `{}`, "calendar_get_event": `{"id": "caldav:/x.ics"}`, "calendar_create_event": `{"title": "x", "start": "2026-11-23T10:00"}`,
-		"wait_task": `{"for": "10m"}`, "skill": `{"action": "list"}`, "capabilities_refresh": `{}`, "tool": `{"action": "search", "query": "tasks"}`,
+		"anthropic_usage": `{"report": "cost"}`, "linkedin_jobs": `{"keyword": "go developer"}`, "linkedin_job_detail": `{"id": "3439174366"}`, "wait_task": `{"for": "10m"}`, "skill": `{"action": "list"}`, "capabilities_refresh": `{}`, "tool": `{"action": "search", "query": "tasks"}`,
 	}
 }
 

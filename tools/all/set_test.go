@@ -32,9 +32,11 @@ import (
 	"hob/scheduler/filewatch"
 	"hob/tools"
 	"hob/tools/all"
+	"hob/tools/anthropic"
 	"hob/tools/automation"
 	"hob/tools/calendar"
 	"hob/tools/fs"
+	"hob/tools/linkedin"
 	"hob/tools/mcp"
 	"hob/tools/memory"
 	"hob/tools/messaging"
@@ -237,6 +239,25 @@ func (d days) Create(ctx context.Context, _ calendar.Draft) (calendar.Event, err
 	return d.Event(ctx, "", nil)
 }
 
+// services are accounts at the web world's server.
+type services struct {
+	client *netguard.Client
+	url    string
+}
+
+func (services) Set() bool { return true }
+
+func (s services) Open(context.Context) (*anthropic.Client, error) {
+	return anthropic.Open(s.client, anthropic.Settings{Key: "k", URL: s.url}), nil
+}
+
+// jobSite is LinkedIn there.
+type jobSite struct{ services }
+
+func (s jobSite) Open(context.Context) (*linkedin.Client, error) {
+	return linkedin.Open(s.client, linkedin.Settings{URL: s.url}), nil
+}
+
 // noSkills is an owner who has accepted none.
 type noSkills struct{}
 
@@ -260,7 +281,7 @@ func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	list := all.All(all.Services{
 		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Memory: all.Memory{Index: found{}, Facts: new(memory.Facts), Items: oneItem{w.url + "/page"}}, Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Self: all.Self{Gauge: rows{}, Skills: noSkills{}, Specs: func() []tools.Spec { return nil }}, Models: func(string) error { return nil },
-		Outside: all.Outside{MCP: notes{}, Calendars: days{}, Resolve: func(context.Context, string, string) (string, error) {
+		Outside: all.Outside{MCP: notes{}, Calendars: days{}, Usage: services{client, w.url}, LinkedIn: jobSite{services{client, w.url}}, Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")
 		}},
 		Marked: func() []string { return nil }, Events: []string{"turn.finished"}, Environ: os.Environ(), Instance: "test",
@@ -289,6 +310,15 @@ func newWebWorld(t testing.TB) *allTools {
 	mux.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) { answer(t, w, "text/plain", "a page") })
 	mux.HandleFunc("/search", func(w http.ResponseWriter, _ *http.Request) {
 		answer(t, w, "application/json", `{"results": [{"url": "https://example.org/", "title": "Example", "content": "of it"}]}`)
+	})
+	mux.HandleFunc("/v1/organizations/cost_report", func(w http.ResponseWriter, _ *http.Request) {
+		answer(t, w, "application/json", `{"data": [{"starting_at": "2026-11-23T00:00:00Z", "results": [{"amount": "5", "currency": "USD"}]}], "has_more": false}`)
+	})
+	mux.HandleFunc("/jobs-guest/jobs/api/seeMoreJobPostings/search", func(w http.ResponseWriter, _ *http.Request) {
+		answer(t, w, "text/html", `<div class="base-search-card" data-entity-urn="urn:li:jobPosting:3439174366"><h3 class="base-search-card__title">Gopher</h3></div>`)
+	})
+	mux.HandleFunc("/jobs-guest/jobs/api/jobPosting/3439174366", func(w http.ResponseWriter, _ *http.Request) {
+		answer(t, w, "text/html", `<h2 class="topcard__title">Gopher</h2><div class="description__text">digs</div>`)
 	})
 	s := httptest.NewUnstartedServer(mux)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it would tell of each connection that goes

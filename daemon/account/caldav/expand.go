@@ -114,7 +114,11 @@ func (o object) seriesOf(c *ical.Component) (s series, err error) {
 		return s, err
 	}
 	for _, p := range c.Props[ical.PropRecurrenceRule] {
-		rule, err := ruleOf(p.Value, s.start.time, func(t stamp) time.Time { return s.zone.wall(t.time) })
+		until := func(t stamp) time.Time { return s.zone.wall(t.time) }
+		if s.start.day {
+			until = lastDay
+		}
+		rule, err := ruleOf(p.Value, s.start.time, until)
 		if err != nil {
 			return s, errRule
 		}
@@ -139,6 +143,16 @@ func (o object) seriesOf(c *ical.Component) (s series, err error) {
 		}
 	}
 	return s, nil
+}
+
+// lastDay is the last day of an all-day series whose UNTIL is an instant. Outlook writes the midnight at which the day begins in the zone of the
+// one who made the series, other programs the second before it ends. That zone is mostly unknown, so the nearest midnight counts.
+func lastDay(t stamp) time.Time {
+	near := func(at time.Time) time.Time { return at.Add(12 * time.Hour).Truncate(24 * time.Hour) }
+	if t.time.Second() == 59 {
+		return near(t.time.Add(time.Second)).AddDate(0, 0, -1)
+	}
+	return near(t.time)
 }
 
 // repeats is true if the event has more than one instance.
