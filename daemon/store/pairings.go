@@ -184,8 +184,7 @@ func (b Pairings) Try(ctx context.Context, channel string, m channels.Message) (
 
 // matters asks the readers first whether the message could be a code, so that ordinary messages write nothing.
 func (b Pairings) matters(ctx context.Context, channel, ext string) (yes bool, err error) {
-	err = b.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ?1 AND (person = '' AND tries > 0 OR ext_id = ?2 AND ext_id <> ''))", channel, ext).Scan(&yes)
-	if err != nil {
+	if err := b.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ?1 AND (person = '' AND tries > 0 OR ext_id = ?2 AND ext_id <> ''))", channel, ext).Scan(&yes); err != nil {
 		return false, fmt.Errorf("look for a pairing: %w", err)
 	}
 	return yes, nil
@@ -257,8 +256,7 @@ func bindPairing(tx *Tx, p channels.Pairing, account, ext string) error {
 
 // IsOpen reports whether a channel has a pairing that accepts its code now.
 func (b Pairings) IsOpen(ctx context.Context, now time.Time, channel string) (open bool, err error) {
-	err = b.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ? AND person = '' AND tries > 0 AND until > ?)", channel, sqlite.Micros(now)).Scan(&open)
-	if err != nil {
+	if err := b.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ? AND person = '' AND tries > 0 AND until > ?)", channel, sqlite.Micros(now)).Scan(&open); err != nil {
 		return false, fmt.Errorf("look for an open pairing: %w", err)
 	}
 	return open, nil
