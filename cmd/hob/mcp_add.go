@@ -35,7 +35,7 @@ func (m mcpCommands) addCommand() *cobra.Command {
 			"scripts, and starts it without fetching anything. So it does with the commands npx PACKAGE and go run MODULE@VERSION.\n" +
 			"Secrets of a block are moved to files in hob's home that only you can read. A block may refer to no other secret of yours; you are asked about the variables that\n" +
 			"it wants, ${NAME}, before anything starts. --env and --header take references to secrets (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND).",
-		Example: "  hob mcp add memory npm:@modelcontextprotocol/server-memory\n  hob mcp add notes --bind ~/notes:rw -- /opt/mcp-notes/bin/mcp-notes ~/notes\n  hob mcp add tracker https://mcp.example.com/mcp --header 'Authorization=env:TRACKER_HEADER'\n" +
+		Example: "  hob mcp add samples npm:@modelcontextprotocol/server-everything\n  hob mcp add notes --bind ~/notes:rw -- /opt/mcp-notes/bin/mcp-notes ~/notes\n  hob mcp add tracker https://mcp.example.com/mcp --header 'Authorization=env:TRACKER_HEADER'\n" +
 			"  hob mcp add '{ \"mcpServers\": { \"clock\": { \"command\": \"mcp-clock\" } } }'\n  hob mcp add --json - < servers.json",
 	}
 	f := cmd.Flags()

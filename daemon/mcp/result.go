@@ -42,6 +42,9 @@ func (s *Service) result(ctx context.Context, d host.Def, r *sdk.CallToolResult)
 	}
 	out := c.done("done, without output")
 	if r.IsError {
+		if text := strings.ToLower(out.Content); strings.Contains(text, "read-only file system") {
+			out.Content += "\n[the program writes only to folders that the owner gives it: hob mcp add --bind PATH:rw]"
+		}
 		fail := tools.Fail(tools.Unknown, "", "%s", out.Content)
 		fail.Content = out.Content
 		fail.Foreign, fail.Data, fail.Parts = out.Foreign, out.Data, out.Parts

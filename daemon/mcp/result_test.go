@@ -51,6 +51,11 @@ func TestResults(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}},
+		"an error of the sandbox": {mcptest.Raw(map[string]any{"isError": true, "content": []any{text("EROFS: read-only file system, open 'x'")}}), func(t *testing.T, _ *hob, r tools.Result) {
+			if !strings.Contains(r.Content, "--bind PATH:rw") {
+				t.Errorf("%+v", r)
+			}
+		}},
 		"a picture": {content(binary("image", "image/png", png)), func(t *testing.T, h *hob, r tools.Result) {
 			if len(r.Parts) != 1 || r.Parts[0].Kind != event.Image || r.Parts[0].MIME != "image/png" || len(h.kept) != 1 {
 				t.Errorf("%+v", r)
