@@ -28,6 +28,22 @@ func prefix(t *testing.T, r llmtest.Request) (tools, system []byte, messages []j
 	return body.Tools, body.Messages[0], body.Messages
 }
 
+// accept accepts what a server offers, and waits until one of its tools can be called.
+func (r *running) accept(server, tool string) {
+	r.t.Helper()
+	offer, err := client.Do(r.t.Context(), r.client, api.TestMCP, server, api.None{})
+	if err == nil {
+		_, err = client.Do(r.t.Context(), r.client, api.AcceptMCP, server, api.MCPHash{Hash: offer.Hash})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.until("its tools can be called", func() bool {
+		list, err := client.List(r.t.Context(), r.client, api.List[struct{ Name string }](api.Tools), client.Filter{})
+		return err == nil && slices.ContainsFunc(list, func(t struct{ Name string }) bool { return t.Name == tool })
+	})
+}
+
 // With 150 tools of an MCP server the request's prefix is not a byte longer than without, and it stays as it is when servers come, go and
 // change. The model finds their tools by search and calls them.
 func TestPrefixWithServers(t *testing.T) {
@@ -53,21 +69,7 @@ func TestPrefixWithServers(t *testing.T) {
 		list, err := client.List(t.Context(), r.client, api.MCPServers, client.Filter{})
 		return err == nil && len(list) == 1
 	})
-	accept := func() {
-		t.Helper()
-		offer, err := client.Do(t.Context(), r.client, api.TestMCP, "post", api.None{})
-		if err == nil {
-			_, err = client.Do(t.Context(), r.client, api.AcceptMCP, "post", api.MCPHash{Hash: offer.Hash})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.until("its tools can be called", func() bool {
-			list, err := client.List(t.Context(), r.client, api.List[struct{ Name string }](api.Tools), client.Filter{})
-			return err == nil && slices.ContainsFunc(list, func(t struct{ Name string }) bool { return t.Name == "post__track_parcel" })
-		})
-	}
-	accept()
+	r.accept("post", "post__track_parcel")
 	r.say("/new")
 	use := func(id, args string) llmtest.Turn {
 		return llmtest.Streamed(llm.Answer{Calls: []llm.Call{{ID: id, Name: "tool", Args: json.RawMessage(args)}}})
@@ -102,7 +104,7 @@ func TestPrefixWithServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("after it was removed", say("hello again")[0])
-	accept()
+	r.accept("post", "post__track_parcel")
 	look("after it was accepted again", say("and again")[0])
 	if n := len(server.Got("tools/call")); n != 1 {
 		t.Errorf("%d calls reached the server", n)

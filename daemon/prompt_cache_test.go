@@ -17,6 +17,7 @@ import (
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
+	"hob/daemon/mcp/mcptest"
 )
 
 // biller is a server of the Messages protocol with a prompt cache as its documentation describes it
@@ -132,11 +133,14 @@ func TestThePromptCacheOfAnthropic(t *testing.T) {
 		window       int
 		least        int     // tokens of the shortest beginning that is kept
 		share        float64 // of the input, at least; thirty calls at once bring much that is new
+		offered      int     // tools of an MCP server that the owner has accepted
 	}{
-		{"forty turns", 40, 1, 1, 32_768, 1024, 0.95},
-		{"a model that keeps only long beginnings", 40, 1, 1, 32_768, 4096, 0.95},
-		{"turns of thirty steps", 4, 30, 1, 200_000, 1024, 0.95},
-		{"turns of thirty calls at once", 6, 1, 30, 200_000, 1024, 0.8},
+		{"forty turns", 40, 1, 1, 32_768, 1024, 0.95, 0},
+		{"forty turns beside 150 tools of a server", 40, 1, 1, 32_768, 1024, 0.95, 150},
+		{"a model that keeps only long beginnings", 40, 1, 1, 32_768, 4096, 0.95, 0},
+		{"turns of thirty steps", 4, 30, 1, 200_000, 1024, 0.95, 0},
+		{"turns of thirty steps beside 150 tools of a server", 4, 30, 1, 200_000, 1024, 0.95, 150},
+		{"turns of thirty calls at once", 6, 1, 30, 200_000, 1024, 0.8, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -158,8 +162,15 @@ func TestThePromptCacheOfAnthropic(t *testing.T) {
 			server := httptest.NewServer(m)
 			defer server.Close()
 			home := t.TempDir()
-			write(t, home, fmt.Sprintf("[model]\nbackend = \"anthropic\"\nmodel = \"m\"\nbase_url = %q\napi_key = \"k\"\ncontext_tokens = %d\n[budget]\ntokens_per_day = -1\n", server.URL+"/v1", c.window))
+			doc := fmt.Sprintf("[model]\nbackend = \"anthropic\"\nmodel = \"m\"\nbase_url = %q\napi_key = \"k\"\ncontext_tokens = %d\n[budget]\ntokens_per_day = -1\n", server.URL+"/v1", c.window)
+			if c.offered > 0 {
+				doc += fmt.Sprintf("[mcp.servers.post]\nurl = %q\n", mcptest.New(t, mcptest.Script{Tools: []json.RawMessage{mcptest.Tool("track_parcel", "Tells where a parcel is.")}, Generated: c.offered - 1, Filler: 200}).URL)
+			}
+			write(t, home, doc)
 			r := start(t, home)
+			if c.offered > 0 {
+				r.accept("post", "post__track_parcel")
+			}
 			for i := range 60 {
 				if err := os.WriteFile(filepath.Join(home, "workspace", fmt.Sprintf("book%d.txt", i)), []byte(book), 0o600); err != nil {
 					t.Fatal(err)
