@@ -250,6 +250,17 @@ func TestArrivedOnce(t *testing.T) {
 	s.leaves(t)
 }
 
+// TestElsewhere: a command that hob has in the shell only is answered here with that, and is no message.
+func TestElsewhere(t *testing.T) {
+	f := newFake(func(_ *fake, _ int64, m client.Message) { t.Errorf("%q was sent", m.Text) })
+	s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true})
+	for command, answer := range map[string]string{"/undo": "hob turns show", "/trust": "hob trust list", "/tasks": "hob tasks list"} {
+		s.press(t, command+"\r")
+		s.until(t, answer)
+	}
+	s.leaves(t)
+}
+
 // TestOutputScreens: the newest lines of a command are shown while it runs, and are gone when it has ended.
 func TestOutputScreens(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -16,6 +16,19 @@ type Choice struct {
 // leaving reports whether a line asks to leave the conversation, which is the client's part.
 func leaving(message string) bool { return message == "/exit" || message == "/quit" }
 
+// elsewhere says where to find what other programs of this kind have as chat commands, "" for any other line.
+func elsewhere(message string) string {
+	switch message {
+	case "/tasks":
+		return "in a shell: hob tasks list"
+	case "/trust":
+		return "in a shell, hob trust list shows the files with text of others; here, /clean ends the restrictions of a conversation that has read some"
+	case "/undo":
+		return "hob cannot take a turn back; in a shell, hob turns list and hob turns show ID say what it has done"
+	}
+	return ""
+}
+
 // choose shows the conversations. The next line may be the number of one.
 func (k *talk) choose() error {
 	if k.options.Sessions == nil {

@@ -358,6 +358,9 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 		return k.choose()
 	case k.choices != nil && k.chosen(message):
 		return nil
+	case elsewhere(message) != "":
+		k.conversation.out.Note(elsewhere(message))
+		return nil
 	}
 	if path, ok := strings.CutPrefix(message, attachWord); ok {
 		k.attach(strings.TrimSpace(path))
