@@ -91,8 +91,8 @@ func (d *drawn) types(keys string) {
 	}
 }
 
-// changing are the parts of a screen that differ from run to run: times, and how long something has run.
-var changing = regexp.MustCompile(`\b\d\d:\d\d\b|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏|/\\-] (\S+: .*) \d+ s\b( - Ctrl-C stops it)?`)
+// varying are the parts of a screen that differ from run to run: times, how long something has run, and the end of a line that is cut.
+var varying = regexp.MustCompile(`\b\d\d:\d\d\b|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏|/\\-] (\S+: .*) \d+ s\b( - Ctrl-C stops it)?|^x{3,}$`)
 
 // shown is the screen: its text and the place of the cursor, and styles if it has any.
 func (d *drawn) shown() string {
@@ -102,9 +102,12 @@ func (d *drawn) shown() string {
 	}
 	lines := strings.Split(strings.ReplaceAll(text, "\r", ""), "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimRight(changing.ReplaceAllStringFunc(line, func(s string) string {
-			if what := changing.FindStringSubmatch(s)[1]; what != "" {
+		lines[i] = strings.TrimRight(varying.ReplaceAllStringFunc(line, func(s string) string {
+			if what := varying.FindStringSubmatch(s)[1]; what != "" {
 				return "* " + what + " N s"
+			}
+			if s[0] == 'x' {
+				return "xxx"
 			}
 			return "HH:MM"
 		}), " ")
