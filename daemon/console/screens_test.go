@@ -261,6 +261,20 @@ func TestElsewhere(t *testing.T) {
 	s.leaves(t)
 }
 
+// TestTaintLine: the call after which a conversation has read text of others says so, by what, and what ends it.
+func TestTaintLine(t *testing.T) {
+	f := newFake(func(f *fake, row int64, _ client.Message) {
+		f.emit(event.Event{Type: "turn.started", At: noon, Turn: 5, Data: map[string]any{"turn": 5, "inbox": []int64{row}}})
+		f.emit(event.Event{Type: "tool.finished", At: noon, Turn: 5, Data: map[string]any{"tool": "read", "summary": "read: mail.txt", "tainted": "mail.txt \u202e"}})
+		f.finish(5, "done", "it is a bill", "")
+	})
+	s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true})
+	s.press(t, "read mail.txt\r")
+	s.until(t, "it is a bill")
+	s.keeps(t, "taint")
+	s.leaves(t)
+}
+
 // TestOutputScreens: the newest lines of a command are shown while it runs, and are gone when it has ended.
 func TestOutputScreens(t *testing.T) {
 	for name, c := range map[string]struct {
