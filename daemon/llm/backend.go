@@ -15,6 +15,7 @@ type Backend struct {
 	Account bool   // requests use an account that signs in: Config.Auth is set
 	Title   string // how people know a service that takes a key; "" for the other backends
 	KeyName string // the environment variable in which its key usually is
+	Bills   bool   // its answers say what they cost, or cost nothing but a subscription: the config needs no price
 	Loads   bool   // its servers load a model with a window of their choice, so they are asked for it again and again
 
 	// New checks a configuration and makes a model of it; it does not connect. Errors are *event.Fault.

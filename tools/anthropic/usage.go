@@ -50,7 +50,7 @@ const (
 func New(k Key) tools.Tool {
 	u := user{k}
 	return available{tools.New[Input, Output](tools.Spec{
-		Name: Account, Group: "anthropic", ReadOnly: true, Positional: "report", Example: "cost --from 2026-03-01 --to 2026-03-31",
+		Name: Account, Group: "spending", ReadOnly: true, Positional: "report", Example: "cost --from 2026-03-01 --to 2026-03-31",
 		Description: "Usage and cost of the owner's organization at Anthropic, per day and model, kind of cost or person. Days are in UTC.",
 	}, u.intent, u.run), u}
 }

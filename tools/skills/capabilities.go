@@ -46,7 +46,7 @@ func themes() []theme {
 		{"work", "Work in steps", "Keeps lists of what is to be done, and works off chores that wait for each other."},
 		{"mcp", "Programs of others", "Uses programs and services that the owner has plugged in, after he has accepted what they offer."},
 		{"calendar", "Calendar", "Looks into the owner's calendars and adds events; it asks before it invites anybody."},
-		{"anthropic", "Spending at Anthropic", "Reads what the owner's organization has used of the models of Anthropic, and what that cost."},
+		{"spending", "Spending at Anthropic", "Reads what the owner's organization has used of the models of Anthropic, and what that cost."},
 		{"linkedin", "Job offers", "Looks for public offers of work at LinkedIn and reads them."},
 		{"skills", "Skills", "Follows instructions that the owner has accepted."},
 	}

@@ -71,7 +71,7 @@ func brokenMachine() []brokenCase {
 			p.world.Hosts = map[string]error{"api.example.org": errors.New("no such host")}
 		}, state: doctor.Fail, found: "api.example.org", repair: "base_url"},
 		{name: "price not known", check: "price", answer: roster(map[string]any{"name": "default", "order": 1, "backend": "openai", "model": "x"}), state: doctor.Warn, found: "the price of default (x) is not known", repair: "price = {", well: skip},
-		{name: "price known, or free", check: "price", answer: roster(map[string]any{"name": "default", "order": 1, "backend": "openrouter"}), state: doctor.OK, found: "0 models", well: skip},
+		{name: "price known, or free", check: "price", answer: roster(map[string]any{"name": "default", "order": 1, "bills": true}), state: doctor.OK, found: "0 models", well: skip},
 		{name: "budget used up", check: "budget", answer: statusAnswer(map[string]any{"budget": map[string]any{"per_day_micros": 5, "used_micros": 5}}), state: doctor.Warn, found: "today's budget is used up", repair: "hob budget set", well: skip},
 		{name: "tokens used up", check: "budget", answer: statusAnswer(map[string]any{"budget": map[string]any{"tokens_per_day": 5, "tokens_used": 6}}), state: doctor.Warn, found: "today's tokens", repair: "hob budget set", well: skip},
 		{name: "nobody paired", check: "pairing", answer: rows("/v1/channels", map[string]any{"name": "phone", "pairs": true}, map[string]any{"name": "cli"}), state: doctor.Warn, found: "nobody is paired on phone", repair: "hob pairing start phone", well: skip},

@@ -36,8 +36,7 @@ func checkPrice(ctx context.Context, s *facts) Result {
 	var v findings
 	n := 0
 	for _, m := range roster.Models {
-		// OpenRouter reports the cost of each answer, and codex is paid by a subscription.
-		if m.Order == 0 || m.Local || m.Backend == "openrouter" || m.Backend == "codex" {
+		if m.Order == 0 || m.Local || m.Bills {
 			continue
 		}
 		n++

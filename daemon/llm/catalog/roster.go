@@ -31,6 +31,7 @@ type Row struct {
 	Context   int       `json:"context_tokens"`
 	MaxOutput int       `json:"max_output_tokens"`
 	Price     llm.Price `json:"price,omitzero"` // in millionths, per million tokens
+	Bills     bool      `json:"bills"`          // its answers say what they cost, or cost nothing but a subscription
 	Resting   *llm.Rest `json:"resting,omitempty"`
 	Fault     string    `json:"fault,omitempty"` // why it cannot be used
 }
@@ -77,6 +78,8 @@ func (r Registry) row(c *config.Snapshot, name string) Row {
 	_, section, err := r.Pick(c, name)
 	if err == nil {
 		row.Backend, row.Model, row.BaseURL = section.Backend, section.Model, r.baseURL(section)
+		b, _ := r.backend(section.Backend) // Build names one that is unknown
+		row.Bills = b.Bills
 		// Build needs neither key nor client here, because only the model's description is read.
 		var m llm.Model
 		if m, err = r.Build(name, section, "", nil, r.Files); err == nil {

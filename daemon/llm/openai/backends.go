@@ -39,7 +39,7 @@ func Ollama() llm.Backend { return loading(ollama) }
 // OpenRouter is a service that resells the models of many providers (https://openrouter.ai).
 func OpenRouter() llm.Backend {
 	b := backend(openRouter)
-	b.Title, b.KeyName = "OpenRouter (models of many providers)", "OPENROUTER_API_KEY"
+	b.Title, b.KeyName, b.Bills = "OpenRouter (models of many providers)", "OPENROUTER_API_KEY", true
 	return b
 }
 
@@ -53,7 +53,7 @@ func OpenAI() llm.Backend {
 // Codex is the service that OpenAI's coding program uses, used with a ChatGPT account. Package codex signs the account in.
 func Codex() llm.Backend {
 	b := backend(codex)
-	b.Account = true
+	b.Account, b.Bills = true, true
 	return b
 }
 
