@@ -15,7 +15,7 @@ import (
 	"hob/daemon/api/server"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
-	"hob/daemon/mcp"
+	"hob/daemon/oauth"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 )
@@ -30,7 +30,7 @@ type ownerRequests struct {
 	clock     sys.Clock
 	reach     func(event.Address) bool
 	artifacts artifacts.Store
-	signIns   mcp.SignIns
+	signIns   *oauth.SignIns
 }
 
 var _ server.Messages = ownerRequests{}

@@ -2,21 +2,12 @@ package mcp
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
 	"net/url"
-	"slices"
-	"strings"
-	"time"
 
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/oauth"
 )
-
-// loginTime is how long hob listens for the browser after hob mcp login.
-const loginTime = 10 * time.Minute
 
 // SignIns are the sign-ins of servers.
 type SignIns struct{ servers *Service }
@@ -24,11 +15,16 @@ type SignIns struct{ servers *Service }
 // SignIns returns the sign-ins of the servers.
 func (s *Service) SignIns() SignIns { return SignIns{s} }
 
-// login is a sign-in that a terminal waits for.
-type login struct {
-	over      chan struct{} // closed at the end
-	err       error
-	listeners []net.Listener
+// parties are the servers with an account, for addresses that arrive.
+func (s *Service) parties() (list []oauth.Party) {
+	for _, v := range s.known() {
+		if v.account != nil {
+			list = append(list, oauth.Party{Account: v.account, Complete: func(ctx context.Context, values url.Values, in event.In) (event.Receipt, error) {
+				return s.SignIns().complete(ctx, v, values, in)
+			}})
+		}
+	}
+	return list
 }
 
 // Begin begins a sign-in for the terminal. A browser on this machine completes it; so does its last address, pasted.
@@ -45,44 +41,12 @@ func (s SignIns) Begin(ctx context.Context, name string) (api.SignIn, error) {
 		return api.SignIn{}, err
 	}
 	loggedIn(v, event.NewFault(event.Clash, "go on with the newer one", "another sign-in was begun"))
-	l := &login{over: make(chan struct{})}
-	out := api.SignIn{Address: begun.Link, Until: s.servers.Clock.Wall().Add(loginTime)}
-	l.listeners, err = oauth.Listen(context.WithoutCancel(ctx), oauth.RedirectPort)
-	if out.Loopback = err == nil; err != nil {
-		out.Note = fmt.Sprintf("port %d cannot be used on this machine (%v): paste the address that the browser ends up at", oauth.RedirectPort, err)
-	}
-	out.Note = strings.Join(append(begun.Cautions(), slices.DeleteFunc([]string{out.Note}, func(s string) bool { return s == "" })...), ". ")
+	again := "hob mcp login " + name
+	l := s.servers.Redirects.Wait(ctx, begun, "MCP", again, s.servers.Spawn, s.servers.Log)
 	v.mu.Lock()
 	v.login = l
 	v.mu.Unlock()
-	oauth.Redirect{Path: oauth.RedirectPath, Log: "MCP", Patience: time.Minute, Finish: func(ctx context.Context, values url.Values) error {
-		return s.arrived(ctx, v, values)
-	}}.Serve(context.WithoutCancel(ctx), s.servers.Spawn, l.listeners, l.over)
-	s.servers.Spawn.Once("end the MCP sign-in", func() error {
-		alarm := time.NewTimer(loginTime)
-		defer alarm.Stop()
-		select {
-		case <-l.over:
-		case <-alarm.C:
-			endLogin(v, l, event.NewFault(event.Clash, "begin again with: hob mcp login "+name, "the sign-in took longer than %v", loginTime))
-		}
-		return nil
-	})
-	return out, nil
-}
-
-// arrived completes the sign-in of a server, or that of another one which waits for the same port.
-func (s SignIns) arrived(ctx context.Context, v *server, values url.Values) error {
-	for _, other := range s.servers.known() {
-		if other.account == nil {
-			continue
-		}
-		if owns, err := other.account.Owns(ctx, values.Get("state")); err == nil && owns {
-			v = other
-		}
-	}
-	_, err := s.complete(ctx, v, values, event.In{})
-	return err
+	return api.SignIn{Address: begun.Link, Loopback: l.Loopback, Note: l.Note, Until: s.servers.Clock.Wall().Add(oauth.LoginTime)}, nil
 }
 
 // Await blocks until the sign-in that Begin has begun is over.
@@ -97,12 +61,8 @@ func (s SignIns) Await(ctx context.Context, name string) (api.MCPServer, error) 
 	if l == nil {
 		return api.MCPServer{}, event.NewFault(event.Clash, "begin one with: hob mcp login "+name, "no sign-in is under way")
 	}
-	select {
-	case <-l.over:
-	case <-ctx.Done():
-		return api.MCPServer{}, fmt.Errorf("wait for the sign-in: %w", context.Cause(ctx))
-	}
-	return v.view(false), l.err
+	err = l.Result(ctx)
+	return v.view(false), err
 }
 
 // Finish completes the open sign-in of a server with the address at which the browser ended.
@@ -137,27 +97,7 @@ func loggedIn(v *server, err error) {
 	v.mu.Lock()
 	l := v.login
 	v.mu.Unlock()
-	if l != nil {
-		endLogin(v, l, err)
-	}
-}
-
-// endLogin ends a login once. The port is free when it returns.
-func endLogin(v *server, l *login, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	select {
-	case <-l.over:
-		return
-	default:
-	}
-	l.err = err
-	for _, one := range l.listeners {
-		if err := one.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			v.svc.Log.Warn("the port of a sign-in stays open", "err", err)
-		}
-	}
-	close(l.over)
+	l.End(err)
 }
 
 // forget deletes the tokens of a server that is removed, revokes them, closes the questions about them, and says what its authorization server was

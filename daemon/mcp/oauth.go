@@ -155,59 +155,6 @@ func askSignIn(call tools.Call, server string, r *refusal) (tools.Result, bool) 
 	}, true
 }
 
-// marker is the part of a redirect address that a message with one has.
-func marker() string { return fmt.Sprintf(":%d%s?", oauth.RedirectPort, oauth.RedirectPath) }
-
-// redirected looks for the address of a sign-in in a message. The server is nil if it belongs to none that hob knows; found is false for any
-// other text.
-func (s SignIns) redirected(ctx context.Context, text string) (v *server, values url.Values, found bool) {
-	plain, err := url.QueryUnescape(text)
-	marked := strings.Contains(text, marker()) || err == nil && strings.Contains(plain, marker())
-	if !marked && !(strings.Contains(text, "state=") && (strings.Contains(text, "code=") || strings.Contains(text, "error="))) {
-		return nil, nil, false
-	}
-	pieces := []string{text}
-	for _, whole := range []string{plain, text} { // the first piece without white space is tried first: words may follow it
-		if _, rest, ok := strings.Cut(whole, marker()); ok {
-			pieces = append(strings.Fields(rest)[:min(1, len(strings.Fields(rest)))], append(pieces, rest)...)
-		}
-	}
-	for _, v := range s.servers.known() {
-		for _, p := range pieces {
-			parsed, err := oauth.Parse(p)
-			if err != nil || v.account == nil {
-				continue
-			}
-			if values == nil {
-				values = parsed
-			}
-			if owns, err := v.account.Owns(ctx, parsed.Get("state")); err != nil || owns {
-				return v, parsed, true // what cannot be read now may be its own
-			}
-		}
-	}
-	return nil, values, marked
-}
-
-// Take takes the address of a sign-in out of what somebody has sent, before it is stored. taken is false for other messages. finish completes
-// the sign-in; it stores the message without the address, as the answer to its question. Its errors are *event.Fault, for the sender.
-func (s SignIns) Take(ctx context.Context, in event.In) (finish func(ctx context.Context) (event.Receipt, error), taken bool) {
-	v, values, found := s.redirected(ctx, in.Text())
-	if !found {
-		return nil, false
-	}
-	in.Parts, in.Kind = event.Say("(the address of a sign-in)"), event.Message
-	return func(ctx context.Context) (event.Receipt, error) {
-		switch {
-		case in.Trust != event.Owner || in.Tainted || in.Origin.Edits != "" || in.Source == event.Endpoint:
-			return event.Receipt{}, event.NewFault(event.Refused, "paste it yourself, in our private chat", "the address of a sign-in counts only in a new message of yours in our private chat: it was not used")
-		case v == nil:
-			return event.Receipt{}, event.NewFault(event.Invalid, "use the newest link, or begin with: hob mcp login NAME", "the address does not belong to an open sign-in: its state is another one")
-		}
-		return s.complete(ctx, v, values, in)
-	}, true
-}
-
 // complete completes a sign-in, and answers the questions about it. in is the message that it came with; zero: there was none.
 func (s SignIns) complete(ctx context.Context, v *server, values url.Values, in event.In) (event.Receipt, error) {
 	states, err := v.account.Finish(ctx, values)

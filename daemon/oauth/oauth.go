@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -72,10 +73,19 @@ type Config struct {
 	ClientSecret func(ctx context.Context) (string, error)
 	Vault        Vault
 	Redact       *secret.Redactor
-	HTTP         *http.Client // guarded; Account follows no redirect
+	HTTP         *http.Client                          // guarded; Account follows no redirect
+	Provider     *Provider                             // nil: the authorization server is found by the metadata of Resource
+	Lost         func(ctx context.Context, why string) // is called once when the tokens cannot be renewed any more; nil: nobody is
 	Now          func() time.Time
 	Patience     time.Duration // of everything that one step asks of a server; 0: 30 s
 	Log          *slog.Logger
+}
+
+// Provider is an authorization server whose addresses and scopes are known beforehand. Its client is the owner's own, and it gets no resource parameter.
+type Provider struct {
+	Issuer, AuthURL, TokenURL, RevokeURL string
+	Scopes                               []string
+	Params                               url.Values // added to the address for the browser
 }
 
 // Account is the owner's account at one service. It is safe for concurrent use.
@@ -150,7 +160,9 @@ type tokens struct {
 	grant
 	Access  string    `json:"access_token"`
 	Refresh string    `json:"refresh_token,omitempty"`
-	Until   time.Time `json:"until,omitzero"` // when it has to be renewed; zero: when the service says so
+	Until   time.Time `json:"until,omitzero"`    // when it has to be renewed; zero: when the service says so
+	Granted []string  `json:"granted,omitempty"` // scopes by the server's answer; nil: those that were asked for (RFC 6749, section 5.1)
+	Ends    time.Time `json:"ends,omitzero"`     // when Refresh ends; zero: the server names no time
 
 	Forced time.Time `json:"-"` // when it replaced a token that the service had refused; zero: it did not
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
 	"hob/daemon/event"
@@ -58,11 +59,7 @@ func (a *Account) Begin(ctx context.Context, c Challenge, fresh bool) (SignIn, e
 	if t := a.rec.Tokens; t != nil && c.Error == insufficient && !fresh && contains(t.Scopes, c.Scopes) {
 		return SignIn{}, a.fault(event.Refused, "%s refuses although the sign-in has all that it asks for (%s)", a.cfg.Title, strings.Join(c.Scopes, " "))
 	}
-	p, err := a.discover(ctx, c)
-	if err != nil {
-		return SignIn{}, err
-	}
-	who, err := a.register(ctx, p.server, fresh)
+	p, who, err := a.server(ctx, c, fresh)
 	if err != nil {
 		return SignIn{}, err
 	}
@@ -76,7 +73,13 @@ func (a *Account) Begin(ctx context.Context, c Challenge, fresh bool) (SignIn, e
 	}
 	cfg := n.config()
 	cfg.Endpoint.AuthURL = p.server.AuthorizationEndpoint
-	if n.Link = cfg.AuthCodeURL(n.State, oauth2.S256ChallengeOption(n.Verifier), oauth2.SetAuthURLParam("resource", n.Resource)); len(n.Link) > maxLink {
+	options := append(n.resource(), oauth2.S256ChallengeOption(n.Verifier))
+	if a.cfg.Provider != nil {
+		for name := range a.cfg.Provider.Params {
+			options = append(options, oauth2.SetAuthURLParam(name, a.cfg.Provider.Params.Get(name)))
+		}
+	}
+	if n.Link = cfg.AuthCodeURL(n.State, options...); len(n.Link) > maxLink {
 		return SignIn{}, a.fault(event.Refused, "the address of the sign-in has more than %d KB", maxLink>>10)
 	}
 	if o != nil {
@@ -92,11 +95,37 @@ func (a *Account) Begin(ctx context.Context, c Challenge, fresh bool) (SignIn, e
 	return n.signIn(), nil
 }
 
+// server finds the authorization server, and hob as that knows it.
+func (a *Account) server(ctx context.Context, c Challenge, fresh bool) (p place, who client, err error) {
+	if fixed := a.cfg.Provider; fixed != nil {
+		p.server = &oauthex.AuthServerMeta{Issuer: fixed.Issuer, AuthorizationEndpoint: fixed.AuthURL, TokenEndpoint: fixed.TokenURL, RevocationEndpoint: fixed.RevokeURL}
+		who = client{Issuer: fixed.Issuer, ID: a.cfg.ClientID, Style: oauth2.AuthStyleInParams}
+		who.Secret, err = a.cfg.ClientSecret(ctx)
+		return p, who, err
+	}
+	if p, err = a.discover(ctx, c); err != nil {
+		return p, who, err
+	}
+	who, err = a.register(ctx, p.server, fresh)
+	return p, who, err
+}
+
+// resource are the options of a request that names the service (RFC 8707).
+func (g grant) resource() []oauth2.AuthCodeOption {
+	if g.Resource == "" {
+		return nil
+	}
+	return []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("resource", g.Resource)}
+}
+
 // insufficient is the error of a token without a scope that a request needs (RFC 6750, section 3.1).
 const insufficient = "insufficient_scope"
 
 // wanted is what the owner is asked to grant: what the service has asked for, else all that it knows, and what he has granted before.
 func (a *Account) wanted(c Challenge, p place) []string {
+	if a.cfg.Provider != nil {
+		return scopes(a.cfg.Provider.Scopes)
+	}
 	list := c.Scopes
 	if len(list) == 0 {
 		list = p.scopes
@@ -149,7 +178,7 @@ func (a *Account) Finish(ctx context.Context, values url.Values) (states []strin
 		return states, err
 	}
 	sent := a.cfg.Now()
-	got, err := o.config().Exchange(ctx, values.Get("code"), oauth2.VerifierOption(o.Verifier), oauth2.SetAuthURLParam("resource", o.Resource))
+	got, err := o.config().Exchange(ctx, values.Get("code"), append(o.resource(), oauth2.VerifierOption(o.Verifier))...)
 	var t *tokens
 	if err == nil {
 		t, err = received(o.grant, got, sent)

@@ -28,6 +28,12 @@ func received(g grant, got *oauth2.Token, sent time.Time) (*tokens, error) {
 	if life := lifetime(got.Extra("expires_in")); life > 0 {
 		t.Until = sent.Add(life)
 	}
+	if s, ok := got.Extra("scope").(string); ok {
+		t.Granted = scopes(strings.Fields(s))
+	}
+	if life := lifetime(got.Extra("refresh_token_expires_in")); life > 0 { // Google's field; it has no RFC
+		t.Ends = sent.Add(life)
+	}
 	return t, nil
 }
 
@@ -66,6 +72,31 @@ func (a *Account) Token(ctx context.Context) (string, error) {
 	return t.Access, nil
 }
 
+// State is what is known about a sign-in without asking the server.
+type State struct {
+	SignedIn bool
+	Scopes   []string  // what the server has granted
+	Ends     time.Time // when somebody has to sign in again; zero: the server names no time
+}
+
+// State tells how a sign-in is.
+func (a *Account) State(ctx context.Context) (State, error) {
+	unlock, err := a.lock(ctx)
+	if err != nil {
+		return State{}, err
+	}
+	defer unlock()
+	t := a.rec.Tokens
+	if t == nil {
+		return State{}, nil
+	}
+	s := State{SignedIn: true, Scopes: t.Granted, Ends: t.Ends}
+	if s.Scopes == nil {
+		s.Scopes = t.Scopes
+	}
+	return s, nil
+}
+
 // Rejected is called when the service has refused a token that Token gave out. retry: there is another one now. Otherwise somebody has to sign
 // in. Calls at the same time renew it once.
 func (a *Account) Rejected(ctx context.Context, access string) (retry bool, err error) {
@@ -102,7 +133,10 @@ func (a *Account) renew(ctx context.Context) error {
 	// This part of the library sends any grant, and the resource with it (RFC 8707); the part for refresh tokens cannot.
 	c := clientcredentials.Config{
 		ClientID: t.Client.ID, ClientSecret: t.Client.Secret, TokenURL: t.TokenURL, AuthStyle: t.Client.Style,
-		EndpointParams: url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}, "resource": {t.Resource}},
+		EndpointParams: url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}},
+	}
+	if t.Resource != "" {
+		c.EndpointParams.Set("resource", t.Resource)
 	}
 	sent := a.cfg.Now()
 	got, err := c.Token(limited)
@@ -112,10 +146,16 @@ func (a *Account) renew(ctx context.Context) error {
 	}
 	code, why, passing := a.sort(err)
 	switch {
-	case err == nil && n.Refresh == "":
-		n.Refresh = t.Refresh // it was not replaced
-		fallthrough
 	case err == nil:
+		if n.Refresh == "" {
+			n.Refresh = t.Refresh // it was not replaced
+		}
+		if n.Granted == nil {
+			n.Granted = t.Granted
+		}
+		if n.Ends.IsZero() {
+			n.Ends = t.Ends
+		}
 		a.rec.Tokens = n
 	case passing:
 		return event.NewFault(event.Unavailable, "try again later", "the sign-in to %s cannot be renewed now: %s", a.cfg.Title, why)
@@ -123,6 +163,9 @@ func (a *Account) renew(ctx context.Context) error {
 		a.cfg.Log.Warn("a sign-in cannot be renewed any more", "account", a.cfg.Key, "why", why)
 		if a.rec.Tokens = nil; code == "invalid_client" || code == "unauthorized_client" {
 			a.rec.Client = nil
+		}
+		if a.cfg.Lost != nil {
+			a.cfg.Lost(ctx, why)
 		}
 	}
 	if err := a.save(ctx); err != nil { // they are used all the same: the old refresh token is used up
