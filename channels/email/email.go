@@ -25,6 +25,7 @@ import (
 	"hob/channels/markup"
 	"hob/channels/wire"
 	"hob/daemon/event"
+	"hob/daemon/mail"
 	"hob/daemon/sys"
 )
 
@@ -145,7 +146,7 @@ func (c *Config) complete() error {
 		return fmt.Errorf("address: %q is not an address; want one like hob@example.org", c.Address)
 	case c.TrustResults != "" && !serverForm().MatchString(c.TrustResults):
 		return fmt.Errorf("trust_results: %q is not the name of a server; want the name at the beginning of the Authentication-Results header of incoming mail, like mx.example.org", c.TrustResults)
-	case strings.ContainsFunc(c.User+c.Folder, invisible):
+	case strings.ContainsFunc(c.User+c.Folder, mail.Invisible):
 		return errors.New("user, folder: want one line without control characters")
 	}
 	if c.User == "" {
@@ -211,7 +212,7 @@ func (c *Config) readPassword(secret func(string) (string, error)) error {
 	if err != nil {
 		return fmt.Errorf("password: %w", err)
 	}
-	if value = strings.TrimSpace(value); value == "" || strings.ContainsFunc(value, invisible) {
+	if value = strings.TrimSpace(value); value == "" || strings.ContainsFunc(value, mail.Invisible) {
 		return fmt.Errorf("password: the value of %q is empty or has more than one line", c.Password)
 	}
 	c.Password = value

@@ -6,6 +6,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/poll"
+	"hob/daemon/mail"
 )
 
 // Read converts a mail like Run does; the mail's UID is 7.
@@ -22,6 +23,6 @@ func (c *Channel) Compose(ctx context.Context, to string, d channels.Delivery) (
 // Functions under test.
 var (
 	Vouched  = verifiedBy
-	HTMLText = htmlText
-	Own      = ownText
+	HTMLText = mail.HTMLText
+	Own      = mail.OwnText
 )

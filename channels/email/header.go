@@ -4,16 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"mime"
-	netmail "net/mail"
 	"slices"
 	"strings"
-	"unicode"
 
-	"github.com/emersion/go-message/charset"
 	"github.com/emersion/go-message/textproto"
 
 	"hob/channels"
+	"hob/daemon/mail"
 	"hob/daemon/sys"
 )
 
@@ -37,7 +34,7 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 	if err != nil {
 		return header{}, fmt.Errorf("read the header of a mail: %w", err)
 	}
-	subject := line(decoded(h.Get("Subject")), maxSubject)
+	subject := mail.Line(mail.Decoded(h.Get("Subject")), maxSubject)
 	l := header{threadRef: threadRef{id: firstID(h.Get("Message-Id")), subject: subject}, inReplyTo: firstID(h.Get("In-Reply-To"))}
 	if l.id == "" {
 		l.id = fallback
@@ -46,8 +43,8 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 		l.before = []string{l.inReplyTo}
 	}
 	// Several authors cannot all be verified, so such a mail has no author.
-	if from := addresses(h.Get("From")); len(from) == 1 && len(h.Values("From")) == 1 {
-		l.from, l.name = fold(from[0].Address), line(from[0].Name, maxName)
+	if from := mail.Addresses(h.Get("From")); len(from) == 1 && len(h.Values("From")) == 1 {
+		l.from, l.name = fold(from[0].Address), mail.Line(from[0].Name, maxName)
 	}
 	if !isAddress(l.from) {
 		l.from = ""
@@ -56,7 +53,7 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 		if !signed(h.Values("Dkim-Signature"), key, domain(l.from)) {
 			continue // a server on the way may have added it
 		}
-		for _, a := range addresses(h.Get(key)) {
+		for _, a := range mail.Addresses(h.Get(key)) {
 			l.to = append(l.to, fold(a.Address))
 		}
 	}
@@ -83,39 +80,6 @@ const (
 	maxSubject = 200
 	maxName    = 100
 )
-
-// addresses parses a list of addresses; a malformed list is empty, so that its author stays unknown.
-func addresses(value string) []*netmail.Address {
-	parser := netmail.AddressParser{WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader}}
-	list, err := parser.ParseList(value)
-	if err != nil {
-		return nil
-	}
-	return list
-}
-
-// decoded decodes the text of a header (RFC 2047). A malformed text is returned as it is.
-func decoded(value string) string {
-	text, err := (&mime.WordDecoder{CharsetReader: charset.Reader}).DecodeHeader(value)
-	if err != nil {
-		return value
-	}
-	return text
-}
-
-// line returns a text on one line, without invisible characters, cut to most characters.
-func line(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || invisible(r) }), " ")
-	if runes := []rune(text); len(runes) > most {
-		text = strings.TrimSpace(string(runes[:most-1])) + "…"
-	}
-	return text
-}
-
-// invisible reports control characters, and characters that reverse or hide text.
-func invisible(r rune) bool {
-	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x200B || r == 0xFEFF
-}
 
 // idForm is the form of a message id (RFC 5322, section 3.6.4) that hob accepts for its own headers.
 const idForm = `<[!-;=?-~]{1,250}>`
@@ -225,7 +189,7 @@ func readRef(s string) threadRef {
 	// A bare id has no further words.
 	words := strings.SplitN(s, " ", 3)
 	words = append(words, "", "")
-	r := threadRef{id: words[0], subject: line(words[2], maxSubject)}
+	r := threadRef{id: words[0], subject: mail.Line(words[2], maxSubject)}
 	if words[1] != r.id {
 		r.before = earlier(words[1])
 	}

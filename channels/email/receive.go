@@ -1,10 +1,12 @@
 package email
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/poll"
+	"hob/daemon/mail"
 )
 
 // How hob waits for new mail. IDLE is renewed often, so that a dead connection is found within a minute. That
@@ -155,7 +158,7 @@ func (r *reader) round(ctx context.Context) error {
 // of mails that matter, then the rest. Large files are committed early, because they are in memory.
 func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	// First only the headers: most mail in a shared folder is not for hob.
-	heads, err := r.fetch(uids, &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: maxHead}})
+	heads, err := r.fetch(uids, &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: mail.MaxHead}})
 	if err != nil {
 		return err
 	}
@@ -252,7 +255,7 @@ func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 		}
 		raw = whole[a.uid].raw
 	}
-	fill(&m, a.header, readBody(raw), a.known)
+	fill(&m, a.header, mail.Read(raw), a.known)
 	if cut {
 		m.Files = nil // they are incomplete too
 		m.Text += fmt.Sprintf("\n\n[the rest of this mail was not kept: it has %d MB]", a.size>>20)
@@ -262,11 +265,14 @@ func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 
 // fill adds the text and files to a message. The subject is added at the beginning of a thread, unless the
 // mail is a command or a code.
-func fill(m *channels.Message, l header, b body, known bool) {
-	text, quotes := ownText(b.text, l.forwarded)
-	m.Files, m.Forwarded = b.files, m.Forwarded || quotes
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "")
+func fill(m *channels.Message, l header, b mail.Body, known bool) {
+	text, quotes := mail.OwnText(b.Text, l.forwarded)
+	m.Forwarded = m.Forwarded || quotes
+	for _, f := range b.Files {
+		m.Files = append(m.Files, attachment(f))
+	}
+	if len(text) > mail.MaxText {
+		text = strings.ToValidUTF8(text[:mail.MaxText], "")
 	}
 	switch {
 	case !known: // a stranger's mail can only be a code, which is its first line
@@ -282,6 +288,16 @@ func fill(m *channels.Message, l header, b body, known bool) {
 	default:
 		m.Text = "Subject: " + l.subject + "\n\n" + text
 	}
+}
+
+// attachment converts a file of a mail.
+func attachment(f mail.File) channels.Attachment {
+	return channels.Attachment{Name: f.Name, MIME: f.MIME, Size: int64(len(f.Data)), Open: func(context.Context) (io.ReadCloser, error) {
+		if f.Err != nil {
+			return nil, f.Err
+		}
+		return io.NopCloser(bytes.NewReader(f.Data)), nil
+	}}
 }
 
 // fetched is a section of a mail.
@@ -313,7 +329,7 @@ func (r *reader) fetch(uids []imap.UID, piece *imap.FetchItemBodySection) (map[i
 
 // latest fetches the header of the newest mail, by its sequence number.
 func (b *imapConn) latest(number uint32) (head []byte, err error) {
-	piece := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: maxHead}}
+	piece := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: mail.MaxHead}}
 	err = b.within(fetchTime, func() error {
 		list, err := b.Fetch(imap.SeqSetNum(number), &imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{piece}}).Collect()
 		for _, m := range list {

@@ -18,6 +18,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/fail"
+	hobmail "hob/daemon/mail"
 )
 
 // Timeouts of sending.
@@ -105,7 +106,7 @@ func subject(about threadRef, text string, d channels.Delivery) string {
 	if first == "" && d.File != nil {
 		first = d.File.Name
 	}
-	if first = line(first, maxBegin); first == "" {
+	if first = hobmail.Line(first, maxBegin); first == "" {
 		return "hob"
 	}
 	return first
@@ -129,10 +130,10 @@ func attach(ctx context.Context, m *mail.Msg, f *channels.File) error {
 		return fmt.Errorf("read %s: %w", f.Name, err)
 	}
 	kind, _, err := mime.ParseMediaType(f.MIME)
-	if err != nil || strings.ContainsFunc(kind, invisible) {
+	if err != nil || strings.ContainsFunc(kind, hobmail.Invisible) {
 		kind = "application/octet-stream"
 	}
-	name := line(f.Name, maxSubject)
+	name := hobmail.Line(f.Name, maxSubject)
 	if name == "" {
 		name = "file"
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // leaves import nothing of hob's but each other, and may be imported by everybody.
-var leaves = words("daemon/fail daemon/fsguard daemon/glob daemon/logfile daemon/netguard daemon/secret daemon/sys daemon/text daemon/walk")
+var leaves = words("daemon/fail daemon/fsguard daemon/glob daemon/logfile daemon/mail daemon/netguard daemon/secret daemon/sys daemon/text daemon/walk")
 
 // row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
 // "*" stands for one part of a path; LEAVES for the leaves.
@@ -66,10 +66,10 @@ var table = []row{
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/oauth"), event: true},                                   // a backend
 	{pkg: "daemon/artifacts", may: words("tools tools/sessions"), event: true},                                                  // what it opens is read by a tool
 	{pkg: "daemon/mcp", may: words("config daemon/api daemon/oauth daemon/sandbox tools tools/mcp tools/runtime"), event: true}, // connections to MCP servers
-	{pkg: "daemon/account", may: words("daemon/api tools tools/calendar"), event: true},                                         // the owner's accounts at services
-	{pkg: "daemon/account/all", may: words("daemon/account daemon/account/* tools tools/anthropic tools/linkedin")},
-	{pkg: "daemon/account/*", may: words("tools tools/calendar")},                    // one kind of account
-	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true}, // folders that the owner accepts: read, hashed, copied
+	{pkg: "daemon/account", may: words("daemon/api daemon/oauth tools tools/calendar tools/gmail"), event: true},                // the owner's accounts at services
+	{pkg: "daemon/account/all", may: words("daemon/account daemon/account/* daemon/oauth tools tools/anthropic tools/linkedin")},
+	{pkg: "daemon/account/*", may: words("daemon/oauth tools tools/calendar tools/gmail")}, // one kind of account
+	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true},       // folders that the owner accepts: read, hashed, copied
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/archive", event: true}, // one file with everything: it knows no home
 	{pkg: "daemon/sqlite", event: true},  // the database itself: it knows no table

@@ -1,39 +1,50 @@
-package email
+// Package mail reads mails as people read them: their text, without the history of an answer, and their files. Anybody can send a mail, so sizes,
+// depths and charsets are bounded. The package fetches nothing and sends nothing.
+package mail
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"mime"
+	netmail "net/mail"
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/emersion/go-message"
 	"github.com/emersion/go-message/charset"
-
-	"hob/channels"
 )
 
 // Limits for reading a mail: anybody can send one.
 const (
 	maxDepth = 10        // nesting of parts
 	maxParts = 200       // parts in total
-	maxText  = 1 << 20   // bytes of text
-	maxHead  = 256 << 10 // bytes of a part's header
+	MaxText  = 1 << 20   // bytes of text
+	MaxHead  = 256 << 10 // bytes of a part's header
 )
 
-// body is the text and the files of a mail.
-type body struct {
-	text  string
-	files []channels.Attachment
+// maxName is how many characters of a file's name are kept.
+const maxName = 200
+
+// Body is the text and the files of a mail.
+type Body struct {
+	Text  string
+	Files []File
 }
 
-// readBody parses a mail. A mail that is malformed or cut off is read as far as possible.
-func readBody(raw []byte) body {
-	e, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{MaxHeaderBytes: maxHead})
+// File is a file in a mail.
+type File struct {
+	Name, MIME string
+	Data       []byte
+	Err        error // it could not be decoded up to its end
+}
+
+// Read parses a mail. A mail that is malformed or cut off is read as far as possible.
+func Read(raw []byte) Body {
+	e, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{MaxHeaderBytes: MaxHead})
 	if e == nil || err != nil && !message.IsUnknownCharset(err) && !message.IsUnknownEncoding(err) {
-		return body{}
+		return Body{}
 	}
 	r := &bodyReader{left: maxParts}
 	var texts []string
@@ -42,13 +53,13 @@ func readBody(raw []byte) body {
 			texts = append(texts, text)
 		}
 	}
-	return body{text: strings.Join(texts, "\n\n"), files: r.files}
+	return Body{Text: strings.Join(texts, "\n\n"), Files: r.files}
 }
 
 // bodyReader collects the parts of one mail.
 type bodyReader struct {
 	left  int // parts that may still be read
-	files []channels.Attachment
+	files []File
 }
 
 // textPart is a text part.
@@ -60,7 +71,7 @@ type textPart struct {
 // plain returns the part as plain text with "\n" line ends.
 func (w textPart) plain() string {
 	if w.html {
-		return htmlText(w.raw)
+		return HTMLText(w.raw)
 	}
 	return strings.ReplaceAll(w.raw, "\r\n", "\n")
 }
@@ -108,7 +119,7 @@ func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
 	text := kind == "" || kind == "text/plain" || kind == "text/html"
 	switch {
 	case text && name == "" && !strings.EqualFold(disposition, "attachment"):
-		raw, _ := io.ReadAll(io.LimitReader(e.Body, maxText)) // a malformed text ends at the fault
+		raw, _ := io.ReadAll(io.LimitReader(e.Body, MaxText)) // a malformed text ends at the fault
 		return []textPart{{raw: utf8Text(raw), html: kind == "text/html"}}
 	case kind == "application/pgp-signature" || kind == "application/pkcs7-signature" || kind == "application/x-pkcs7-signature":
 		return nil // useful only to programs that check signatures
@@ -123,15 +134,7 @@ func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
 	if name == "" {
 		name = "attachment" + ending(kind)
 	}
-	r.files = append(r.files, channels.Attachment{
-		Name: name, MIME: kind, Size: int64(len(data)),
-		Open: func(context.Context) (io.ReadCloser, error) {
-			if err != nil {
-				return nil, err
-			}
-			return io.NopCloser(bytes.NewReader(data)), nil
-		},
-	})
+	r.files = append(r.files, File{name, kind, data, err})
 	return nil
 }
 
@@ -156,7 +159,7 @@ func filename(h message.Header) string {
 		_, params, _ = h.ContentType()
 		name = params["name"]
 	}
-	name = line(strings.ReplaceAll(decoded(name), `\`, "/"), maxSubject)
+	name = Line(strings.ReplaceAll(Decoded(name), `\`, "/"), maxName)
 	if name = path.Base(name); name == "." || name == ".." || name == "/" {
 		return ""
 	}
@@ -179,4 +182,37 @@ func ending(kind string) string {
 		return list[0]
 	}
 	return ""
+}
+
+// Addresses parses a list of addresses; a malformed list is empty, so that its author stays unknown.
+func Addresses(value string) []*netmail.Address {
+	parser := netmail.AddressParser{WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader}}
+	list, err := parser.ParseList(value)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// Decoded decodes the text of a header (RFC 2047). A malformed text is returned as it is.
+func Decoded(value string) string {
+	text, err := (&mime.WordDecoder{CharsetReader: charset.Reader}).DecodeHeader(value)
+	if err != nil {
+		return value
+	}
+	return text
+}
+
+// Line returns a text on one line, without Invisible characters, cut to most characters.
+func Line(text string, most int) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || Invisible(r) }), " ")
+	if runes := []rune(text); len(runes) > most {
+		text = strings.TrimSpace(string(runes[:most-1])) + "…"
+	}
+	return text
+}
+
+// Invisible reports control characters, and characters that reverse or hide text.
+func Invisible(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x200B || r == 0xFEFF
 }

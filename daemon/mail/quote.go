@@ -1,4 +1,4 @@
-package email
+package mail
 
 import (
 	"regexp"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// ownText returns what the author of a mail wrote: without the quoted history below an answer, and without the
+// OwnText returns what the author of a mail wrote: without the quoted history below an answer, and without the
 // signature. quotes reports that somebody else's words remain, for example quotes between the answers. If
 // nothing would remain, nothing is removed.
-func ownText(text string, forwarded bool) (rest string, quotes bool) {
+func OwnText(text string, forwarded bool) (rest string, quotes bool) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " \t\r\u00A0")

@@ -1,4 +1,4 @@
-package email
+package mail
 
 import (
 	"strings"
@@ -7,13 +7,13 @@ import (
 	"golang.org/x/net/html"
 )
 
-// htmlText converts an HTML mail to plain text: lines and paragraphs, lists, the addresses of links after
+// HTMLText converts an HTML mail to plain text: lines and paragraphs, lists, the addresses of links after
 // their text, and ">" before quotes. It works on tokens, so that deep nesting costs no memory, and it fetches
 // nothing.
-func htmlText(source string) string {
+func HTMLText(source string) string {
 	w := &textWriter{}
 	tokens := html.NewTokenizer(strings.NewReader(source))
-	for w.out.Len() < maxText {
+	for w.out.Len() < MaxText {
 		switch tokens.Next() {
 		case html.ErrorToken:
 			return w.out.String() // the end, or a malformed tag
@@ -90,7 +90,7 @@ func (w *textWriter) prefix() string { return strings.Repeat("> ", min(w.quote, 
 // due requests at least n newlines before the next word.
 func (w *textWriter) due(n int) { w.breaks = max(w.breaks, n) }
 
-// begin handles a start tag: it requests breaks, opens quotes and links, and hides invisible elements.
+// begin handles a start tag: it requests breaks, opens quotes and links, and hides Invisible elements.
 func (w *textWriter) begin(t html.Token) {
 	switch t.Data {
 	case "script", "style", "head", "title", "template", "noscript":
@@ -158,9 +158,9 @@ func (w *textWriter) target() {
 	w.link = ""
 }
 
-// visible drops white space and invisible characters from an address.
+// visible drops white space and Invisible characters from an address.
 func visible(r rune) rune {
-	if invisible(r) || unicode.IsSpace(r) {
+	if Invisible(r) || unicode.IsSpace(r) {
 		return -1
 	}
 	return r
