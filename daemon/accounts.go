@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"net/http"
 
 	"hob/daemon/account"
@@ -17,8 +18,15 @@ func newAccounts(d *daemon, t *toolset.Deps) *account.Service {
 		return toolset.AccountClient(d.config()).Transport(named), nil
 	}
 	client := func() *netguard.Client { return toolset.AccountClient(d.config()) }
-	s := account.New(account.Config{Kinds: accountall.Kinds(web, client), Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Log: d.log})
-	t.Calendars, t.Usage, t.LinkedIn = s, accountall.Usage(s), accountall.LinkedIn(s)
+	s := account.New(account.Config{Kinds: accountall.Kinds(web, client, d.opt.state()), Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Log: d.log, Links: account.Links{
+		Redirects: &d.signIns, Spawn: t.Spawn, Now: d.clock.Wall, Answer: d.store.Settings.AnswerSignIn,
+		Tell: func(ctx context.Context, key, text string) {
+			if err := d.store.Events.Notice(ctx, key, d.secrets.Text(text)); err != nil {
+				d.log.Error("tell the owner about an account", "err", err)
+			}
+		},
+	}})
+	t.Calendars, t.Mail, t.Usage, t.LinkedIn = s, s, accountall.Usage(s), accountall.LinkedIn(s)
 	return s
 }
 
@@ -30,5 +38,9 @@ func accountRoutes(s *account.Service) []server.Route {
 		server.Do(api.AddAccount, s.Add),
 		server.DoPlain(api.TestAccount, s.Test),
 		server.DoPlain(api.RemoveAccount, s.Remove),
+		server.DoPlain(api.BeginAccountLogin, s.BeginLogin),
+		server.DoPlain(api.AwaitAccountLogin, s.AwaitLogin),
+		server.Do(api.FinishAccountLogin, s.FinishLogin),
+		server.DoPlain(api.CancelAccountLogin, s.CancelLogin),
 	}
 }

@@ -31,6 +31,7 @@ func accountCommand(a *cli.App) *cobra.Command {
 			},
 		}),
 		accountTestCommand(a),
+		accountLoginCommand(a),
 		accountRemoveCommand(a),
 	)
 }
@@ -39,6 +40,7 @@ func accountCommand(a *cli.App) *cobra.Command {
 type accountField struct {
 	name, ask, flag  string
 	secret, optional bool
+	unset            string // the value if nothing is given; "": it is asked for
 }
 
 // accountKind is a kind of account as the commands see it.
@@ -51,20 +53,21 @@ type accountKind struct {
 // accountKinds are the kinds.
 func accountKinds() map[string]accountKind {
 	// A flag that two kinds have is declared once.
-	link := accountField{"url", "address of the CalDAV server, or your mail address", "the `address` of the server; for caldav a domain or a mail address will do", false, false}
+	link := accountField{"url", "address of the CalDAV server, or your mail address", "the `address` of the server; for caldav a domain or a mail address will do", false, false, ""}
 	other := link
 	other.optional = true
 	return map[string]accountKind{
 		"caldav": {[]accountField{
 			link,
-			{"user", "user name", "your user `name` there, often a mail address", false, false},
-			{"password", "password, or app password", "a `reference` to the password (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND), or - for standard input", true, false},
+			{"user", "user name", "your user `name` there, often a mail address", false, false, ""},
+			{"password", "password, or app password", "a `reference` to the password (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND), or - for standard input", true, false, ""},
 		}, "calendar_list_events", "; an app password that you made for hob is still good until you delete it at the service"},
 		"anthropic_usage": {[]accountField{
-			{"key", "admin key (sk-ant-admin…)", "a `reference` to the key, or - for standard input", true, false},
+			{"key", "admin key (sk-ant-admin…)", "a `reference` to the key, or - for standard input", true, false, ""},
 			other,
 		}, "anthropic_usage", "; the key is still good until you delete it in the Claude Console"},
 		"linkedin": {[]accountField{other}, "linkedin_jobs", ""},
+		"google":   {googleFields(), "calendar_list_events", ""},
 	}
 }
 
@@ -79,18 +82,22 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 		Long: "Sign in to a service, and let hob use the account. What is missing is asked for.\n\n" +
 			"caldav gives hob your calendars: --url, --user, --password.\n" +
 			"anthropic_usage gives it the reports of your organization at Anthropic: --key.\n" +
-			"linkedin switches on the tools for public job offers; it needs nothing.\n\n" +
+			"linkedin switches on the tools for public job offers; it needs nothing.\n" +
+			"google gives it your mail and calendars, as far as you allow with --mail and --calendar. It needs an OAuth client of your own, which docs/accounts.md shows\n" +
+			"how to make in ten minutes, then a sign-in in a browser.\n\n" +
 			"A password or key is tried at once and stored in the keyring, or in a file that only you can read; the config never holds it. Many services want an app password\n" +
 			"in place of your own. Adding an account again replaces it.",
-		Example: "  hob account add caldav\n  hob account add caldav --url dav.example.org --user anna --password -\n  hob account add anthropic_usage --key file:~/admin-key",
+		Example: "  hob account add caldav\n  hob account add caldav --url dav.example.org --user anna --password -\n  hob account add anthropic_usage --key file:~/admin-key\n" +
+			"  hob account add google --client-file client_secret.json --mail send",
 	}
 	for _, k := range kinds {
 		for _, f := range accountKinds()[k].fields {
 			if values[f.name] == nil {
-				values[f.name] = cmd.Flags().String(f.name, "", f.flag)
+				values[f.name] = cmd.Flags().String(f.name, f.unset, f.flag)
 			}
 		}
 	}
+	file := cmd.Flags().String("client-file", "", "of google: the `file` with the OAuth client that Google's console offers to download")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		kind, ok := accountKinds()[args[0]]
 		if !ok {
@@ -101,13 +108,21 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		in := api.AccountValues{Values: map[string]string{}}
-		for name, value := range values {
-			if *value != "" && !slices.ContainsFunc(kind.fields, func(f accountField) bool { return f.name == name }) {
+		for name := range values {
+			if cmd.Flags().Changed(name) && !slices.ContainsFunc(kind.fields, func(f accountField) bool { return f.name == name }) {
 				return cli.Usage("leave it out", "the account %s has no --%s", args[0], name)
 			}
 		}
+		if *file != "" {
+			if args[0] != "google" {
+				return cli.Usage("leave it out", "the account %s has no --client-file", args[0])
+			}
+			if in.Values, err = googleClient(*file); err != nil {
+				return err
+			}
+		}
 		for _, f := range kind.fields {
-			if f.optional && *values[f.name] == "" {
+			if in.Values[f.name] != "" || f.optional && *values[f.name] == "" {
 				continue
 			}
 			if in.Values[f.name], err = accountValue(cmd.Context(), a, f, *values[f.name]); err != nil {
@@ -117,6 +132,11 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 		made, err := client.Do(cmd.Context(), c, api.AddAccount, args[0], in)
 		if err != nil {
 			return err
+		}
+		if made.SignIn {
+			if made, err = accountLogin(cmd.Context(), a, c, made.Name); err != nil {
+				return err
+			}
 		}
 		// hob makes its set of tools anew; the next command may need it.
 		setup.Loaded(cmd.Context(), func(ctx context.Context) *api.ToolSpec {
@@ -142,6 +162,9 @@ func accountText(r api.LinkedAccount, state string) string {
 		who = r.User + " at " + who
 	}
 	text := fmt.Sprintf("the account %s %s: %s\nit has: %s\n%s", r.Name, state, who, strings.Join(r.Has, ", "), r.Detail)
+	if r.Name == "google" {
+		return console.Clean(text + "; the sign-in is in " + where)
+	}
 	for _, f := range accountKinds()[r.Name].fields {
 		if f.secret {
 			text += "; the " + f.name + " is in " + where
@@ -247,10 +270,10 @@ func accountRemoveCommand(a *cli.App) *cobra.Command {
 		if !slices.ContainsFunc(list, func(r api.LinkedAccount) bool { return r.Name == args[0] }) {
 			return &cli.Problem{Code: cli.ExitFailed, Text: "there is no account " + args[0], Hint: "see: hob account list"}
 		}
-		if err := a.Confirm(cmd.Context(), *yes, "hob then forgets the account "+args[0]+" with what it needs to sign in; nothing changes at the service", "remove it?"); err != nil {
+		if err := a.Confirm(cmd.Context(), *yes, "hob then forgets the account "+args[0]+" with what it needs to sign in", "remove it?"); err != nil {
 			return err
 		}
-		return cli.Do(cmd.Context(), a, api.RemoveAccount, args[0], api.None{}, "account "+args[0]+" is removed"+kind.without)
+		return removeAccount(cmd.Context(), a, c, args[0], kind.without)
 	}
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/oauth"
 	"hob/daemon/secret"
 	"hob/tools"
 	"hob/tools/calendar"
@@ -32,6 +33,8 @@ type Kind struct {
 	Renew func(ctx context.Context, stored json.RawMessage) (State, error)
 	// Open makes the account of what is stored: a Calendar, or what the tools of the kind take. It asks no server.
 	Open func(stored json.RawMessage) (any, error)
+	// Linked is what a kind with a sign-in by OAuth has in place of Renew and Open; its Connect asks no server. nil: the kind has none.
+	Linked *Linked
 	// Calendar is true for a kind whose accounts are Calendars.
 	Calendar bool
 }
@@ -67,6 +70,7 @@ type Config struct {
 	Vault  *secret.Vault
 	Redact *secret.Redactor
 	Log    *slog.Logger
+	Links  Links // of kinds with a sign-in by OAuth
 }
 
 // Service keeps the accounts. It is safe for concurrent use.
@@ -75,11 +79,16 @@ type Service struct {
 	mu      sync.Mutex // guards open, and keeps changes of one account apart
 	open    map[string]any
 	changed chan struct{}
+	links   links
 }
 
 // New makes the service. It reads nothing.
 func New(c Config) *Service {
-	return &Service{Config: c, open: map[string]any{}, changed: make(chan struct{}, 1)}
+	s := &Service{Config: c, open: map[string]any{}, changed: make(chan struct{}, 1), links: links{accounts: map[string]*oauth.Account{}, logins: map[string]*oauth.Login{}}}
+	if c.Links.Redirects != nil {
+		c.Links.Redirects.Add(s.parties)
+	}
+	return s
 }
 
 // Changed gets a value after an account was added or removed.
@@ -184,14 +193,16 @@ func (s *Service) List(ctx context.Context) ([]api.LinkedAccount, error) {
 
 // Show returns one account.
 func (s *Service) Show(ctx context.Context, name string) (api.LinkedAccount, error) {
-	if _, err := s.kind(name); err != nil {
+	k, err := s.kind(name)
+	if err != nil {
 		return api.LinkedAccount{}, err
 	}
 	r, where, err := s.load(ctx, name)
 	if err != nil {
 		return api.LinkedAccount{}, err
 	}
-	return api.LinkedAccount{Name: name, AccountAbout: r.About, Where: where}, nil
+	a := api.LinkedAccount{Name: name, AccountAbout: r.About, Where: where}
+	return a, s.describe(ctx, k, r, &a)
 }
 
 // Add signs in, and stores the account if that works. It replaces one of the same kind.
@@ -208,6 +219,7 @@ func (s *Service) Add(ctx context.Context, name string, in api.AccountValues) (a
 			s.hide(name, []string{in.Values[f.Name]})
 		}
 	}
+	s.unlink(name)
 	return s.keep(ctx, name, func() (State, error) { return k.Connect(ctx, in.Values) })
 }
 
@@ -220,6 +232,13 @@ func (s *Service) Test(ctx context.Context, name string) (api.LinkedAccount, err
 	r, _, err := s.load(ctx, name)
 	if err != nil {
 		return api.LinkedAccount{}, err
+	}
+	if k.Linked != nil {
+		account, err := s.link(k, r.Stored)
+		if err != nil {
+			return api.LinkedAccount{}, err
+		}
+		return s.keep(ctx, name, func() (State, error) { return k.Linked.Renew(ctx, r.Stored, account) })
 	}
 	return s.keep(ctx, name, func() (State, error) { return k.Renew(ctx, r.Stored) })
 }
@@ -245,12 +264,18 @@ func (s *Service) Remove(ctx context.Context, name string) (api.LinkedAccount, e
 	if !s.Vault.Has(vaultName(k.Name)) {
 		return api.LinkedAccount{}, event.NewFault(event.Missing, "see: hob account list", "there is no account %s", name)
 	}
+	gone := api.LinkedAccount{Name: name}
+	if k.Linked != nil {
+		if gone.Problem, err = s.revoke(ctx, k); err != nil {
+			return gone, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err = s.Vault.Delete(ctx, vaultName(name))
 	delete(s.open, name)
 	s.signal()
-	return api.LinkedAccount{Name: name}, err
+	return gone, err
 }
 
 // forPeople turns an error for a model into one for the command line.
@@ -282,7 +307,14 @@ func (s *Service) opened(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, forModel(err)
 	}
-	a, err := k.Open(r.Stored)
+	var a any
+	if k.Linked == nil {
+		a, err = k.Open(r.Stored)
+	} else if account, fault := s.link(k, r.Stored); fault != nil {
+		err = fault
+	} else {
+		a, err = k.Linked.Open(r.Stored, account)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the account %s: %w", name, err)
 	}

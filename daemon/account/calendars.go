@@ -18,7 +18,13 @@ func (s *Service) Events(ctx context.Context, span calendar.Span) (found calenda
 	var first error
 	answered := false
 	for _, name := range s.Accounts() {
+		if span.Account != "" && span.Account != name {
+			continue
+		}
 		c, err := s.calendarOf(ctx, name)
+		if err == nil && without(c) {
+			continue
+		}
 		var one calendar.Found
 		if err == nil {
 			one, err = c.Events(ctx, span)
@@ -42,7 +48,13 @@ func (s *Service) Events(ctx context.Context, span calendar.Span) (found calenda
 }
 
 func noCalendar() error {
-	return tools.Refuse(tools.ConfigError, "the owner adds one with: hob account add caldav", "there is no calendar")
+	return tools.Refuse(tools.ConfigError, "the owner adds one with: hob account add google, or caldav", "there is no calendar")
+}
+
+// without reports whether the owner has granted an account no calendars.
+func without(c Calendar) bool {
+	granted, ok := c.(interface{ HasCalendar() bool })
+	return ok && !granted.HasCalendar()
 }
 
 // Event reads an event of the account that its id names.
@@ -64,7 +76,13 @@ func (s *Service) Event(ctx context.Context, id string, zone *time.Location) (ca
 func (s *Service) taker(ctx context.Context, d calendar.Draft) (c Calendar, p calendar.Plan, err error) {
 	var first error
 	for _, name := range s.Accounts() {
+		if d.Account != "" && d.Account != name {
+			continue
+		}
 		if c, err = s.calendarOf(ctx, name); err == nil {
+			if without(c) {
+				continue
+			}
 			if p, err = c.Plan(ctx, d); err == nil {
 				return c, p, nil
 			}

@@ -4,6 +4,7 @@ package api
 type LinkedAccount struct {
 	Name string `json:"name"`
 	AccountAbout
+	SignIn  bool   `json:"sign_in,omitempty"` // nobody is signed in: it needs a sign-in in a browser
 	Where   string `json:"where,omitempty"`   // where its credentials are stored: "keyring", or the path of a file
 	Problem string `json:"problem,omitempty"` // why it cannot be used, and what to do
 }

@@ -180,6 +180,11 @@ const (
 	AddAccount    Verb[AccountValues, LinkedAccount] = "POST /v1/accounts/{id}/add" // id: its kind
 	TestAccount   Verb[None, LinkedAccount]          = "POST /v1/accounts/{id}/test"
 	RemoveAccount Verb[None, LinkedAccount]          = "POST /v1/accounts/{id}/remove"
+
+	BeginAccountLogin  Verb[None, SignIn]                 = "POST /v1/accounts/{id}/login"
+	AwaitAccountLogin  Verb[None, LinkedAccount]          = "POST /v1/accounts/{id}/wait"
+	FinishAccountLogin Verb[SignInAddress, LinkedAccount] = "POST /v1/accounts/{id}/finish"
+	CancelAccountLogin Verb[None, Done]                   = "POST /v1/accounts/{id}/cancel"
 )
 
 // Changes of MCP servers. Test connects and changes nothing.

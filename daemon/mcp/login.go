@@ -16,7 +16,7 @@ type SignIns struct{ servers *Service }
 func (s *Service) SignIns() SignIns { return SignIns{s} }
 
 // parties are the servers with an account, for addresses that arrive.
-func (s *Service) parties() (list []oauth.Party) {
+func (s *Service) parties(context.Context) (list []oauth.Party) {
 	for _, v := range s.known() {
 		if v.account != nil {
 			list = append(list, oauth.Party{Account: v.account, Complete: func(ctx context.Context, values url.Values, in event.In) (event.Receipt, error) {

@@ -21,28 +21,28 @@ type Party struct {
 // SignIns are all accounts of a process whose sign-ins end at RedirectAddress. The zero value has none. It is safe for concurrent use.
 type SignIns struct {
 	mu    sync.Mutex
-	lists []func() []Party
+	lists []func(ctx context.Context) []Party
 }
 
 // Add adds accounts. list is called for each address that arrives.
-func (s *SignIns) Add(list func() []Party) {
+func (s *SignIns) Add(list func(ctx context.Context) []Party) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists = append(s.lists, list)
 }
 
-func (s *SignIns) parties() (all []Party) {
+func (s *SignIns) parties(ctx context.Context) (all []Party) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, list := range s.lists {
-		all = append(all, list()...)
+		all = append(all, list(ctx)...)
 	}
 	return all
 }
 
 // Arrived completes the sign-in that the parameters of a redirect belong to: several may wait for the same port.
 func (s *SignIns) Arrived(ctx context.Context, values url.Values) error {
-	for _, p := range s.parties() {
+	for _, p := range s.parties(ctx) {
 		if owns, err := p.Account.Owns(ctx, values.Get("state")); err == nil && owns {
 			_, err := p.Complete(ctx, values, event.In{})
 			return err
@@ -72,7 +72,7 @@ func (s *SignIns) redirected(ctx context.Context, text string) (party *Party, va
 			pieces = append(strings.Fields(rest)[:min(1, len(strings.Fields(rest)))], append(pieces, rest)...)
 		}
 	}
-	for _, one := range s.parties() {
+	for _, one := range s.parties(ctx) {
 		for _, p := range pieces {
 			parsed, err := Parse(p)
 			if err != nil {

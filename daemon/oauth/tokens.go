@@ -113,6 +113,9 @@ func (a *Account) Rejected(ctx context.Context, access string) (retry bool, err 
 		return true, nil
 	case t.Refresh == "" || !t.Forced.IsZero() && now.Sub(t.Forced).Abs() < margin: // also the one before it was new
 		a.rec.Tokens = nil
+		if a.cfg.Lost != nil {
+			a.cfg.Lost(ctx, "it refuses a token that is new")
+		}
 		return false, a.save(ctx)
 	}
 	if err := a.renew(ctx); err != nil {

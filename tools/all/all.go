@@ -14,6 +14,7 @@ import (
 	"hob/tools/calendar"
 	"hob/tools/edit"
 	"hob/tools/fs"
+	"hob/tools/gmail"
 	"hob/tools/linkedin"
 	"hob/tools/mcp"
 	"hob/tools/memory"
@@ -61,6 +62,7 @@ type Outside struct {
 	MCP     mcp.Servers // nil: none
 
 	Calendars calendar.Calendars // nil: none
+	Mail      gmail.Mailbox      // nil: none
 	Usage     anthropic.Key      // nil: none
 	LinkedIn  linkedin.Switch    // nil: none
 }
@@ -160,6 +162,9 @@ func All(s Services, c Setup) []tools.Tool {
 		calendar.NewList(s.Calendars),
 		calendar.NewGet(s.Calendars),
 		calendar.NewCreate(s.Calendars),
+		gmail.NewSearch(s.Mail),
+		gmail.NewRead(s.Mail, s.Artifacts),
+		gmail.NewSend(s.Mail, s.Addresses),
 		anthropic.New(s.Usage),
 		linkedin.NewJobs(s.LinkedIn),
 		linkedin.NewDetail(s.LinkedIn),

@@ -39,6 +39,7 @@ type Calendars interface {
 type Span struct {
 	From, To time.Time
 	Calendar string // part of the name of a calendar; "": all
+	Account  string // name of an account; "": all
 }
 
 // Found is what Events has found.
@@ -66,6 +67,7 @@ type Event struct {
 type Draft struct {
 	Key         string // the same for each try
 	Calendar    string // part of the name of a calendar; "": the first
+	Account     string // name of an account; "": the first that takes it
 	Title       string
 	Start, End  time.Time
 	AllDay      bool
@@ -94,7 +96,7 @@ func (a available) Missing() string {
 	if len(accounts(a.calendars)) > 0 {
 		return ""
 	}
-	return "there is no calendar; add one with: hob account add caldav"
+	return "there is no calendar; add one with: hob account add google, or caldav"
 }
 
 func accounts(c Calendars) []string {

@@ -22,6 +22,7 @@ type CreateInput struct {
 	End         string   `json:"end,omitempty" jsonschema:"the same; of all-day events the last day; default one hour, or one day"`
 	Zone        string   `json:"zone,omitempty" jsonschema:"IANA zone of start and end; default the owner's"`
 	Calendar    string   `json:"calendar,omitempty" jsonschema:"part of the name of a calendar; default the first"`
+	Account     string   `json:"account,omitempty" jsonschema:"name of an account; default the first"`
 	Location    string   `json:"location,omitempty" jsonschema:"where" max:"500"`
 	Description string   `json:"description,omitempty" jsonschema:"text" max:"8000"`
 	Attendees   []string `json:"attendees,omitempty" jsonschema:"mail addresses to invite; the owner is asked first" max:"50"`
@@ -98,7 +99,7 @@ func (in CreateInput) draft(call tools.Call) (Draft, error) {
 			return Draft{}, tools.Refuse(tools.Validation, "want a name like Europe/Berlin", "zone: there is no time zone %q", text.Shorten(in.Zone, 60))
 		}
 	}
-	d := Draft{Calendar: in.Calendar, Title: oneLine(in.Title, 500), Location: oneLine(in.Location, 500), Description: strings.TrimSpace(in.Description), Now: call.Now}
+	d := Draft{Calendar: in.Calendar, Account: in.Account, Title: oneLine(in.Title, 500), Location: oneLine(in.Location, 500), Description: strings.TrimSpace(in.Description), Now: call.Now}
 	var err error
 	if d.Start, d.AllDay, err = moment("start", in.Start, loc); err != nil {
 		return d, err

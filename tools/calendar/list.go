@@ -15,6 +15,7 @@ type ListInput struct {
 	From     string `json:"from,omitempty" jsonschema:"first day, 2026-03-29, or a time; default today"`
 	To       string `json:"to,omitempty" jsonschema:"last day, or a time; default the day of from"`
 	Calendar string `json:"calendar,omitempty" jsonschema:"part of the name of a calendar; default all"`
+	Account  string `json:"account,omitempty" jsonschema:"name of an account; default all"`
 	Query    string `json:"query,omitempty" jsonschema:"only events with this text in title, place or description"`
 	Limit    int    `json:"limit,omitempty" jsonschema:"events" default:"50" min:"1" max:"200"`
 	Offset   int    `json:"offset,omitempty" jsonschema:"skip this many" min:"0"`
@@ -62,7 +63,7 @@ func (l lister) intent(_ context.Context, call tools.Call, in ListInput) (tools.
 func (in ListInput) span(call tools.Call) (Span, error) {
 	loc := place(call.Zone)
 	y, m, d := call.Now.In(loc).Date()
-	s := Span{From: time.Date(y, m, d, 0, 0, 0, 0, loc), Calendar: in.Calendar}
+	s := Span{From: time.Date(y, m, d, 0, 0, 0, 0, loc), Calendar: in.Calendar, Account: in.Account}
 	var err error
 	if in.From != "" {
 		if s.From, _, err = moment("from", in.From, loc); err != nil {

@@ -1,0 +1,154 @@
+// Package gmail holds the tools for the owner's mail at Google: gmail_search, gmail_read and gmail_send. Package daemon/account connects to Google.
+//
+// Everything that a mailbox returns is text of others. No tool here deletes, labels or marks a mail, and none answers by itself.
+package gmail
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/mail"
+	"hob/daemon/netguard"
+	"hob/daemon/text"
+	"hob/tools"
+)
+
+// Group is the group of these tools.
+const Group = "mail"
+
+// Mailbox is the owner's mail. Errors for the model are those of tools.Refuse. It is safe for concurrent use.
+type Mailbox interface {
+	// Mailboxes returns the names of the accounts that may have mail. It asks no server.
+	Mailboxes() []string
+	// SearchMail returns a page of what a search finds, newest first.
+	SearchMail(ctx context.Context, q Query) (Page, error)
+	// ReadMail reads a mail that a search has named.
+	ReadMail(ctx context.Context, id string) (Mail, error)
+	// PlanMail says from which account and address a mail would go. It asks no server.
+	PlanMail(ctx context.Context) (Plan, error)
+	// SendMail sends a mail. A draft with the same key is sent once, also after a crash.
+	SendMail(ctx context.Context, d Draft) (Sent, error)
+}
+
+// Query is a search in Gmail's own syntax.
+type Query struct {
+	Text  string
+	Limit int
+	Page  string // Next of the page before; "": the first
+}
+
+// Page is a page of a search.
+type Page struct {
+	Hits []Hit
+	Next string // "": it is the last one
+}
+
+// Hit is a mail that was found. Its texts are those of others.
+type Hit struct {
+	ID, Thread        string
+	From, To, Subject string
+	At                time.Time
+	Snippet           string
+	Unread            bool
+	Files             bool
+}
+
+// Mail is a mail as it arrived.
+type Mail struct {
+	Hit
+	Cc   string
+	Body mail.Body
+}
+
+// Draft is a mail to send.
+type Draft struct {
+	Key         string // the same for each try
+	To, Cc, Bcc []string
+	Subject     string
+	Text        string
+	Answers     string // id of the mail that it answers; "": none
+	Now         time.Time
+}
+
+// Plan is what would become of a draft.
+type Plan struct {
+	Account string
+	From    string // the owner's address there
+}
+
+// Sent is a mail that was sent.
+type Sent struct {
+	ID, Thread string
+	Before     bool // an earlier try has sent it
+}
+
+// Known knows the addresses of the owner and of the people whom the config calls known.
+type Known interface {
+	Known(ctx context.Context) ([]event.Address, error)
+}
+
+// Artifacts stores the files of mails.
+type Artifacts interface {
+	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
+}
+
+// available is a tool that exists only with an account.
+type available struct {
+	tools.Tool
+	box Mailbox
+}
+
+// Missing says how to get an account.
+func (a available) Missing() string {
+	if len(boxes(a.box)) > 0 {
+		return ""
+	}
+	return "there is no mail account; add one with: hob account add google"
+}
+
+func boxes(b Mailbox) []string {
+	if b == nil {
+		return nil
+	}
+	return b.Mailboxes()
+}
+
+// reading is the intent of a call that reads.
+func reading(b Mailbox, summary string, canonical []byte) tools.Intent {
+	names := boxes(b)
+	return tools.Intent{
+		Effect: tools.Read, Scopes: []tools.Scope{tools.AccountRead}, Accounts: names, Foreign: "mail: " + strings.Join(names, ", "), Summary: summary, Canonical: canonical,
+	}
+}
+
+// Limits of what is shown, in characters, and of files that are kept.
+const (
+	maxLine  = 200
+	maxBody  = 24_000
+	maxFiles = 20
+)
+
+// oneLine shows a text of others in one line.
+func oneLine(s string, n int) string { return netguard.Visible(mail.Line(s, n)) }
+
+// words shows a longer text of others.
+func words(s string, n int) (shown string, cut bool) {
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
+	short := text.Shorten(s, n)
+	lines := strings.Split(strings.ReplaceAll(short, "\t", "    "), "\n")
+	for i, l := range lines {
+		lines[i] = netguard.Visible(l)
+	}
+	return strings.Join(lines, "\n"), short != s
+}
+
+// when shows a time in the owner's zone.
+func when(t time.Time, zone string) string {
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		loc = time.UTC // the daemon has checked the owner's zone
+	}
+	return t.In(loc).Format("Mon 2006-01-02 15:04 MST")
+}
