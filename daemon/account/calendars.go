@@ -48,7 +48,7 @@ func (s *Service) Events(ctx context.Context, span calendar.Span) (found calenda
 }
 
 func noCalendar() error {
-	return tools.Refuse(tools.ConfigError, "the owner adds one with: hob account add google, or caldav", "there is no calendar")
+	return tools.Refuse(tools.ConfigError, "the owner adds one with: hob account add caldav, or google", "there is no calendar")
 }
 
 // without reports whether the owner has granted an account no calendars.

@@ -57,7 +57,7 @@ func takes() map[string]string {
 		"todo": "todos*", "plan": "action* summary", "web_fetch": "url* prompt max_chars", "web_search": "query* allowed_domains blocked_domains limit",
 		"http": "method* url* headers body", "task_add": "title prompt blocked_by not_before priority", "task_list": "state limit",
 		"task_update": "id* title prompt blocked_by not_before priority state", "complete_task": "summary*", "fail_task": "reason*",
-		"wait_task": "until for event", "calendar_list_events": "from to calendar query limit offset", "calendar_get_event": "id*", "calendar_create_event": "title* start* end zone calendar location description attendees",
+		"wait_task": "until for event", "calendar_list_events": "from to calendar account query limit offset", "calendar_get_event": "id*", "calendar_create_event": "title* start* end zone calendar account location description attendees", "gmail_search": "query* limit page", "gmail_read": "id* whole", "gmail_send": "to* cc bcc subject* text* reply_to",
 		"anthropic_usage": "report* from to", "linkedin_jobs": "keyword* location since type remote experience sort limit offset", "linkedin_job_detail": "id*", "skill": "action* name args", "capabilities_refresh": "", "tool": "action* query server name arguments",
 	}
 }
@@ -85,7 +85,8 @@ func (w *allTools) good() map[string]string {
 		"web_fetch": fmt.Sprintf(`{"url": %q}`, w.url+"/page"), "web_search": `{"query": "example"}`, "http": fmt.Sprintf(`{"method": "GET", "url": %q}`, w.url+"/page"),
 		"task_add": `{"title": "sort"}`, "task_list": `{}`, "task_update": `{"id": 1, "priority": 3}`, "complete_task": `{"summary": "done"}`, "fail_task": `{"reason": "no"}`,
 		"calendar_list_events": `{}`, "calendar_get_event": `{"id": "caldav:/x.ics"}`, "calendar_create_event": `{"title": "x", "start": "2026-11-23T10:00"}`,
-		"anthropic_usage": `{"report": "cost"}`, "linkedin_jobs": `{"keyword": "go developer"}`, "linkedin_job_detail": `{"id": "3439174366"}`, "wait_task": `{"for": "10m"}`, "skill": `{"action": "list"}`, "capabilities_refresh": `{}`, "tool": `{"action": "search", "query": "tasks"}`,
+		"gmail_search": `{"query": "x"}`, "gmail_read": `{"id": "m1"}`, "gmail_send": `{"to": ["a@example.org"], "subject": "x", "text": "y"}`, "anthropic_usage": `{"report": "cost"}`, "linkedin_jobs": `{"keyword": "go developer"}`, "linkedin_job_detail": `{"id": "3439174366"}`,
+		"wait_task": `{"for": "10m"}`, "skill": `{"action": "list"}`, "capabilities_refresh": `{}`, "tool": `{"action": "search", "query": "tasks"}`,
 	}
 }
 

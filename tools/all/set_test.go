@@ -26,6 +26,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	index "hob/daemon/memory"
+	"hob/daemon/mail"
 	"hob/daemon/netguard"
 	"hob/daemon/sys"
 	"hob/scheduler"
@@ -35,6 +36,7 @@ import (
 	"hob/tools/anthropic"
 	"hob/tools/automation"
 	"hob/tools/calendar"
+	"hob/tools/gmail"
 	"hob/tools/fs"
 	"hob/tools/linkedin"
 	"hob/tools/mcp"
@@ -258,6 +260,27 @@ func (s jobSite) Open(context.Context) (*linkedin.Client, error) {
 	return linkedin.Open(s.client, linkedin.Settings{URL: s.url}), nil
 }
 
+// letters is a mailbox with one mail.
+type letters struct{}
+
+func (letters) Mailboxes() []string { return []string{"google"} }
+
+func (letters) SearchMail(context.Context, gmail.Query) (gmail.Page, error) {
+	return gmail.Page{Hits: []gmail.Hit{{ID: "m1", Thread: "t1", From: "b@example.org", Subject: "Tea", At: noon}}}, nil
+}
+
+func (letters) ReadMail(context.Context, string) (gmail.Mail, error) {
+	return gmail.Mail{Hit: gmail.Hit{ID: "m1", Thread: "t1", From: "b@example.org", At: noon}, Body: mail.Body{Text: "At four?"}}, nil
+}
+
+func (letters) PlanMail(context.Context) (gmail.Plan, error) {
+	return gmail.Plan{Account: "google", From: "anna@example.org"}, nil
+}
+
+func (letters) SendMail(context.Context, gmail.Draft) (gmail.Sent, error) {
+	return gmail.Sent{ID: "m2", Thread: "t2"}, nil
+}
+
 // noSkills is an owner who has accepted none.
 type noSkills struct{}
 
@@ -281,7 +304,7 @@ func (w *allTools) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	list := all.All(all.Services{
 		Artifacts: artifactStore{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Memory: all.Memory{Index: found{}, Facts: new(memory.Facts), Items: oneItem{w.url + "/page"}}, Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Self: all.Self{Gauge: rows{}, Skills: noSkills{}, Specs: func() []tools.Spec { return nil }}, Models: func(string) error { return nil },
-		Outside: all.Outside{MCP: notes{}, Calendars: days{}, Usage: services{client, w.url}, LinkedIn: jobSite{services{client, w.url}}, Resolve: func(context.Context, string, string) (string, error) {
+		Outside: all.Outside{MCP: notes{}, Calendars: days{}, Mail: letters{}, Usage: services{client, w.url}, LinkedIn: jobSite{services{client, w.url}}, Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")
 		}},
 		Marked: func() []string { return nil }, Events: []string{"turn.finished"}, Environ: os.Environ(), Instance: "test",

@@ -96,7 +96,7 @@ func (a available) Missing() string {
 	if len(accounts(a.calendars)) > 0 {
 		return ""
 	}
-	return "there is no calendar; add one with: hob account add google, or caldav"
+	return "there is no calendar; add one with: hob account add caldav, or google"
 }
 
 func accounts(c Calendars) []string {

@@ -217,6 +217,7 @@ func TestTheAccessEnds(t *testing.T) {
 	if _, err := w.SearchMail(t.Context(), gmail.Query{Limit: 1}); err != nil {
 		t.Errorf("after the token has ended: %v", err)
 	}
+	w = entered(t)
 	w.End(false)
 	for range 3 {
 		if _, err := w.SearchMail(t.Context(), gmail.Query{Limit: 1}); !strings.Contains(said(err), "hob account login google") {
@@ -337,8 +338,8 @@ func TestAMailIsSentOnce(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 		}
-		if _, err := w.SendMail(ctx, d); err == nil {
-			t.Fatal("there was an answer")
+		if s, err := w.SendMail(ctx, d); err != nil || !s.Before {
+			t.Fatalf("%+v, %v", s, err)
 		}
 		w.Done = nil
 		w.open()
@@ -364,19 +365,13 @@ func TestAMailIsSentOnce(t *testing.T) {
 	})
 	t.Run("the owner deletes the draft", func(t *testing.T) {
 		w := entered(t)
-		ctx, end := context.WithCancel(t.Context())
 		w.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.URL.Path, "/send") {
-				end()
+				w.DropDraft()
 				panic(http.ErrAbortHandler)
 			}
 			return false
 		}
-		if _, err := w.SendMail(ctx, d); err == nil {
-			t.Fatal("there was an answer")
-		}
-		w.DropDraft()
-		w.Answer = nil
 		if _, err := w.SendMail(t.Context(), d); !strings.Contains(said(err), "OUTCOME_UNKNOWN") {
 			t.Errorf("%s", said(err))
 		}

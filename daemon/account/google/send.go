@@ -69,13 +69,13 @@ func (a *Account) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, erro
 	var m message
 	err = a.call(ctx, http.MethodPost, mailAPI, "/drafts/send", nil, map[string]string{"id": j.Draft}, scopeCompose, &m)
 	fail.Point("gmail.sent")
-	switch {
-	case err == nil:
+	if err == nil {
 		return a.done(d, j, gmail.Sent{ID: m.ID, Thread: m.ThreadID})
-	case ctx.Err() != nil:
-		return gmail.Sent{}, ctx.Err() // hob is being stopped: the repeated call finds out
 	}
-	return a.afterFault(ctx, d, j, err)
+	// The turn must tell the truth also if hob is being stopped.
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookAgain)
+	defer cancel()
+	return a.afterFault(look, d, j, err)
 }
 
 // done commits that a mail was sent.
@@ -92,8 +92,11 @@ func (a *Account) afterFault(ctx context.Context, d gmail.Draft, j journal, caus
 		if err := os.Remove(a.journalPath(d.Key)); err != nil {
 			return gmail.Sent{}, fmt.Errorf("remove the journal of a mail: %w", err)
 		}
-		code, text, hint, _ := tools.Refusal(cause)
-		return gmail.Sent{}, tools.Refuse(code, hint, "the mail was not sent: %s", text)
+		code, _, hint, ok := tools.Refusal(cause)
+		if !ok {
+			code = tools.Cancelled
+		}
+		return gmail.Sent{}, tools.Refuse(code, hint, "the mail was not sent: %s", sentence(cause))
 	case status(err) == http.StatusNotFound:
 		return a.wasSent(ctx, d, j)
 	}
