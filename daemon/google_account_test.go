@@ -68,7 +68,10 @@ func clerk(q llmtest.Request) llmtest.Turn {
 	}
 	if done < len(steps) {
 		if steps[done] == "cron" {
-			return llmtest.Streamed(llmtest.Use("cron", `{"action": "add", "name": "j", "schedule": "every weekday at 7", "prompt": "do: today, search", "allow": "account:google"}`))
+			return llmtest.Streamed(llmtest.Use("cron", `{"action": "add", "name": "j", "schedule": "every weekday at 7", "prompt": "do: today, search"}`))
+		}
+		if steps[done] == "rights" {
+			return llmtest.Streamed(llmtest.Use("cron", `{"action": "add", "name": "j", "schedule": "every weekday at 7", "prompt": "do: today", "allow": "account:google"}`))
 		}
 		if args := calls[steps[done]]; args != "" {
 			return llmtest.Streamed(llmtest.Use("tool", args))
@@ -111,8 +114,10 @@ func TestAccountAtGoogle(t *testing.T) {
 	if text := r.question("do: self"); !strings.Contains(text, "has read foreign text") {
 		t.Errorf("the question of a tainted mail: %s", text)
 	}
-	t.Log(r.say("do: cron"))
-	if text := "x"; !strings.Contains(text, "has read foreign text") {
+	if text := r.say("do: rights"); !strings.Contains(text, "PERMISSION_DENIED") {
+		t.Errorf("a tainted turn gives a job rights: %s", text)
+	}
+	if text := r.question("do: cron"); !strings.Contains(text, "has read foreign text") {
 		t.Errorf("the question of a tainted job: %s", text)
 	}
 	r.approved("cron", `{"action": "add", "name": "day", "schedule": "every weekday at 7", "prompt": "do: today, search", "allow": "account:google"}`)
@@ -148,8 +153,8 @@ func TestAccountAtGoogle(t *testing.T) {
 	}
 }
 
-// A sign-in that ends soon, and one that Google has ended, are told once, before anything fails by it.
-func TestTheEndOfASignInIsTold(t *testing.T) {
+// The end of a sign-in of a project in testing is shown.
+func TestTheEndOfASignIn(t *testing.T) {
 	t.Parallel()
 	g := googletest.NewServer()
 	t.Cleanup(g.Close)
