@@ -83,7 +83,7 @@ func (a *Account) calendars(ctx context.Context) (list []Calendar, err error) {
 func (a *Account) pages(ctx context.Context, path string, q url.Values, scope string, one func(get func(any) error) (next string, more bool, err error)) error {
 	again := false
 	for range maxPages {
-		next, more, err := one(func(out any) error { return a.get(ctx, calendarAPI, path, q, scope, out) })
+		next, more, err := one(func(out any) error { return a.get(ctx, calendarAPI(), path, q, scope, out) })
 		switch {
 		case status(err) == http.StatusGone && !again && q.Has("pageToken"):
 			again = true
@@ -252,7 +252,7 @@ func (a *Account) Event(ctx context.Context, id string, loc *time.Location) (cal
 		return calendar.Event{}, tools.Refuse(tools.NotFound, "take an id from calendar_list_events", "no calendar has the event %s", text.Shorten(id, 100))
 	}
 	var e entry
-	if err := a.get(ctx, calendarAPI, eventPath(calID, eventID), nil, scopeEvents, &e); err != nil {
+	if err := a.get(ctx, calendarAPI(), eventPath(calID, eventID), nil, scopeEvents, &e); err != nil {
 		return calendar.Event{}, err
 	}
 	if e.Status == "cancelled" { // Google keeps deleted events
@@ -289,7 +289,7 @@ func (a *Account) target(part string) (Calendar, error) {
 // Plan says what would become of a draft.
 func (a *Account) Plan(_ context.Context, d calendar.Draft) (calendar.Plan, error) {
 	c, err := a.target(d.Calendar)
-	return calendar.Plan{Account: Name, Calendar: c.Name, Host: calendarAPI.host, Invites: len(d.Attendees) > 0}, err
+	return calendar.Plan{Account: Name, Calendar: c.Name, Host: calendarAPI().host, Invites: len(d.Attendees) > 0}, err
 }
 
 // Create makes an event under an id of its own, which Google takes once (409), so a repeated call finds the first.
@@ -309,7 +309,7 @@ func (a *Account) Create(ctx context.Context, d calendar.Draft) (calendar.Event,
 	}
 	id := Name + ":" + url.PathEscape(c.ID) + "/" + e.ID
 	var made entry
-	err = a.call(ctx, http.MethodPost, calendarAPI, "/calendars/"+url.PathEscape(c.ID)+"/events", q, e, scopeWrite, &made)
+	err = a.call(ctx, http.MethodPost, calendarAPI(), "/calendars/"+url.PathEscape(c.ID)+"/events", q, e, scopeWrite, &made)
 	switch s := status(err); {
 	case err == nil:
 		return a.event(made, c, d.Start.Location())

@@ -21,10 +21,13 @@ import (
 // The interfaces: their hosts, paths and names at Google's console.
 type api struct{ host, path, title, console string }
 
-var (
-	mailAPI     = api{"gmail.googleapis.com", "/gmail/v1/users/me", "the Gmail API", "gmail.googleapis.com"}
-	calendarAPI = api{"www.googleapis.com", "/calendar/v3", "the Google Calendar API", "calendar-json.googleapis.com"}
-)
+func mailAPI() api {
+	return api{"gmail.googleapis.com", "/gmail/v1/users/me", "the Gmail API", "gmail.googleapis.com"}
+}
+
+func calendarAPI() api {
+	return api{"www.googleapis.com", "/calendar/v3", "the Google Calendar API", "calendar-json.googleapis.com"}
+}
 
 // Limits of a request.
 const (

@@ -166,7 +166,7 @@ func (a *Account) Check(ctx context.Context) (Settings, error) {
 		var me struct {
 			Address string `json:"emailAddress"`
 		}
-		if err := a.get(ctx, mailAPI, "/profile", nil, scopeMail, &me); err != nil {
+		if err := a.get(ctx, mailAPI(), "/profile", nil, scopeMail, &me); err != nil {
 			return s, err
 		}
 		s.Address = me.Address
@@ -183,7 +183,7 @@ func (a *Account) Check(ctx context.Context) (Settings, error) {
 		if len(s.Calendars) > 0 { // the list needs another scope than the events
 			now := time.Now()
 			q := url.Values{"maxResults": {"1"}, "timeMin": {now.Format(time.RFC3339)}, "timeMax": {now.Add(time.Hour).Format(time.RFC3339)}}
-			err = a.get(ctx, calendarAPI, "/calendars/"+url.PathEscape(s.Calendars[0].ID)+"/events", q, scopeEvents, &struct{}{})
+			err = a.get(ctx, calendarAPI(), "/calendars/"+url.PathEscape(s.Calendars[0].ID)+"/events", q, scopeEvents, &struct{}{})
 		}
 	}
 	return s, err

@@ -75,13 +75,13 @@ func (a *Account) SearchMail(ctx context.Context, q gmail.Query) (page gmail.Pag
 	if q.Page != "" {
 		ask.Set("pageToken", q.Page)
 	}
-	if err := a.get(ctx, mailAPI, "/messages", ask, scopeMail, &list); err != nil {
+	if err := a.get(ctx, mailAPI(), "/messages", ask, scopeMail, &list); err != nil {
 		return page, err
 	}
 	page.Next = list.NextPageToken
 	for _, m := range list.Messages[:min(len(list.Messages), q.Limit)] {
 		var one message
-		err := a.get(ctx, mailAPI, "/messages/"+url.PathEscape(m.ID), url.Values{"format": {"metadata"}, "metadataHeaders": {"From", "To", "Subject"}}, scopeMail, &one)
+		err := a.get(ctx, mailAPI(), "/messages/"+url.PathEscape(m.ID), url.Values{"format": {"metadata"}, "metadataHeaders": {"From", "To", "Subject"}}, scopeMail, &one)
 		if status(err) == 404 {
 			continue // it was deleted meanwhile
 		}
@@ -99,7 +99,7 @@ func (a *Account) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
 		return gmail.Mail{}, err
 	}
 	var m message
-	if err := a.get(ctx, mailAPI, "/messages/"+url.PathEscape(id), url.Values{"format": {"raw"}}, scopeMail, &m); err != nil {
+	if err := a.get(ctx, mailAPI(), "/messages/"+url.PathEscape(id), url.Values{"format": {"raw"}}, scopeMail, &m); err != nil {
 		return gmail.Mail{}, err
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(m.Raw, "="))

@@ -67,7 +67,7 @@ func (a *Account) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, erro
 	}
 	fail.Point("gmail.committed")
 	var m message
-	err = a.call(ctx, http.MethodPost, mailAPI, "/drafts/send", nil, map[string]string{"id": j.Draft}, scopeCompose, &m)
+	err = a.call(ctx, http.MethodPost, mailAPI(), "/drafts/send", nil, map[string]string{"id": j.Draft}, scopeCompose, &m)
 	fail.Point("gmail.sent")
 	if err == nil {
 		return a.done(d, j, gmail.Sent{ID: m.ID, Thread: m.ThreadID})
@@ -86,7 +86,7 @@ func (a *Account) done(d gmail.Draft, j journal, s gmail.Sent) (gmail.Sent, erro
 
 // afterFault finds out what became of a draft whose sending has failed. If it can still be deleted, it was not sent, and never will be.
 func (a *Account) afterFault(ctx context.Context, d gmail.Draft, j journal, cause error) (gmail.Sent, error) {
-	err := a.call(ctx, http.MethodDelete, mailAPI, "/drafts/"+url.PathEscape(j.Draft), nil, nil, scopeCompose, nil)
+	err := a.call(ctx, http.MethodDelete, mailAPI(), "/drafts/"+url.PathEscape(j.Draft), nil, nil, scopeCompose, nil)
 	switch {
 	case err == nil:
 		if err := os.Remove(a.journalPath(d.Key)); err != nil {
@@ -105,7 +105,7 @@ func (a *Account) afterFault(ctx context.Context, d gmail.Draft, j journal, caus
 
 // draftThere reports whether a draft is still there.
 func (a *Account) draftThere(ctx context.Context, j journal) (bool, error) {
-	err := a.get(ctx, mailAPI, "/drafts/"+url.PathEscape(j.Draft), url.Values{"format": {"minimal"}}, scopeCompose, &struct{}{})
+	err := a.get(ctx, mailAPI(), "/drafts/"+url.PathEscape(j.Draft), url.Values{"format": {"minimal"}}, scopeCompose, &struct{}{})
 	if status(err) == http.StatusNotFound {
 		return false, nil
 	}
@@ -115,7 +115,7 @@ func (a *Account) draftThere(ctx context.Context, j journal) (bool, error) {
 // wasSent looks a mail up whose draft is gone, in its conversation. The owner may have deleted the draft by hand: then nothing there was sent since.
 func (a *Account) wasSent(ctx context.Context, d gmail.Draft, j journal) (gmail.Sent, error) {
 	var thread struct{ Messages []message }
-	err := a.get(ctx, mailAPI, "/threads/"+url.PathEscape(j.Thread), url.Values{"format": {"minimal"}}, scopeMail, &thread)
+	err := a.get(ctx, mailAPI(), "/threads/"+url.PathEscape(j.Thread), url.Values{"format": {"minimal"}}, scopeMail, &thread)
 	if err != nil && status(err) != http.StatusNotFound {
 		return gmail.Sent{}, err
 	}
@@ -135,7 +135,7 @@ func (a *Account) draft(ctx context.Context, d gmail.Draft) (journal, error) {
 	}
 	var answered message
 	if d.Answers != "" {
-		err := a.get(ctx, mailAPI, "/messages/"+url.PathEscape(d.Answers), url.Values{"format": {"metadata"}, "metadataHeaders": {"Message-ID", "References"}}, scopeMail, &answered)
+		err := a.get(ctx, mailAPI(), "/messages/"+url.PathEscape(d.Answers), url.Values{"format": {"metadata"}, "metadataHeaders": {"Message-ID", "References"}}, scopeMail, &answered)
 		if err != nil {
 			return journal{}, err
 		}
@@ -150,7 +150,7 @@ func (a *Account) draft(ctx context.Context, d gmail.Draft) (journal, error) {
 		ID      string
 		Message message
 	}
-	if err := a.call(ctx, http.MethodPost, mailAPI, "/drafts", nil, map[string]any{"message": m}, scopeCompose, &made); err != nil {
+	if err := a.call(ctx, http.MethodPost, mailAPI(), "/drafts", nil, map[string]any{"message": m}, scopeCompose, &made); err != nil {
 		return journal{}, err
 	}
 	if made.ID == "" || made.Message.ThreadID == "" {
