@@ -69,7 +69,7 @@ var table = []row{
 	{pkg: "daemon/account", may: words("daemon/api daemon/oauth tools tools/calendar tools/gmail"), event: true},                // the owner's accounts at services
 	{pkg: "daemon/account/all", may: words("daemon/account daemon/account/* daemon/oauth tools tools/anthropic tools/linkedin")},
 	{pkg: "daemon/account/*", may: words("daemon/oauth tools tools/calendar tools/gmail"), event: true}, // one kind of account
-	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true},       // folders that the owner accepts: read, hashed, copied
+	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true},                    // folders that the owner accepts: read, hashed, copied
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
 	{pkg: "daemon/archive", event: true}, // one file with everything: it knows no home
 	{pkg: "daemon/sqlite", event: true},  // the database itself: it knows no table
