@@ -18,15 +18,15 @@ func newAccounts(d *daemon, t *toolset.Deps) *account.Service {
 		return toolset.AccountClient(d.config()).Transport(named), nil
 	}
 	client := func() *netguard.Client { return toolset.AccountClient(d.config()) }
-	s := account.New(account.Config{Kinds: accountall.Kinds(web, client, d.opt.state()), Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Log: d.log, Links: account.Links{
-		Redirects: &d.signIns, Spawn: t.Spawn, Now: d.clock.Wall, Answer: d.store.Settings.AnswerSignIn,
+	s := account.New(account.Config{Kinds: accountall.Kinds(web, client, accountall.Google{State: d.opt.state(), Place: d.opt.google}), Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Log: d.log, Links: account.Links{
+		Redirects: d.mcp.SignIns().Redirects(), Spawn: t.Spawn, Now: d.clock.Wall, Answer: d.store.Settings.AnswerSignIn,
 		Tell: func(ctx context.Context, key, text string) {
 			if err := d.store.Events.Notice(ctx, key, d.secrets.Text(text)); err != nil {
 				d.log.Error("tell the owner about an account", "err", err)
 			}
 		},
 	}})
-	t.Calendars, t.Mail, t.Usage, t.LinkedIn = s, s, accountall.Usage(s), accountall.LinkedIn(s)
+	t.Calendars, t.Mail, t.Usage, t.LinkedIn = s, s.Mails(), accountall.Usage(s), accountall.LinkedIn(s)
 	return s
 }
 
@@ -38,9 +38,9 @@ func accountRoutes(s *account.Service) []server.Route {
 		server.Do(api.AddAccount, s.Add),
 		server.DoPlain(api.TestAccount, s.Test),
 		server.DoPlain(api.RemoveAccount, s.Remove),
-		server.DoPlain(api.BeginAccountLogin, s.BeginLogin),
-		server.DoPlain(api.AwaitAccountLogin, s.AwaitLogin),
-		server.Do(api.FinishAccountLogin, s.FinishLogin),
-		server.DoPlain(api.CancelAccountLogin, s.CancelLogin),
+		server.DoPlain(api.BeginAccountLogin, s.SignIns().Begin),
+		server.DoPlain(api.AwaitAccountLogin, s.SignIns().Await),
+		server.Do(api.FinishAccountLogin, s.SignIns().Finish),
+		server.DoPlain(api.CancelAccountLogin, s.SignIns().Cancel),
 	}
 }

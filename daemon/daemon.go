@@ -18,7 +18,6 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/mcp"
-	"hob/daemon/oauth"
 	"hob/daemon/secret"
 	"hob/daemon/skills"
 	"hob/daemon/store"
@@ -82,7 +81,6 @@ type toolParts struct {
 	skills   *skills.Service
 	mcp      *mcp.Service
 	accounts *account.Service
-	signIns  oauth.SignIns       // of MCP servers and accounts
 	written  filewatch.OwnWrites // what hob's own tools wrote
 	settings agentSettings
 	dispatch *agent.Dispatch

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"hob/daemon"
 
 	"hob/daemon/api"
 	"hob/daemon/api/client"
@@ -99,14 +100,14 @@ func failure(err error) (int, string) {
 }
 
 // listen starts hob with a model that answers as f says.
-func listen(t *testing.T, config string, f func(llmtest.Request) llmtest.Turn) (*running, *llmtest.Server) {
+func listen(t *testing.T, config string, f func(llmtest.Request) llmtest.Turn, change ...func(*daemon.Options)) (*running, *llmtest.Server) {
 	t.Helper()
 	model := llmtest.NewServer()
 	t.Cleanup(model.Close)
 	model.Otherwise(f)
 	home := t.TempDir()
 	write(t, home, fmt.Sprintf("[model]\nbackend = \"compatible\"\nmodel = \"m\"\nbase_url = %q\n[owner]\ntimezone = \"UTC\"\n[budget]\ntokens_per_day = -1\n%s", model.URL, config))
-	return start(t, home), model
+	return start(t, home, change...), model
 }
 
 // echo answers with the last line of what was said last.

@@ -17,6 +17,9 @@ import (
 	"hob/scheduler/gate"
 )
 
+// AskInPlaceOfGoogle names the server that takes Google's place.
+func (o *Options) AskInPlaceOfGoogle(address string) { o.google = address }
+
 // StuckAfter is how long a part may make no progress.
 const StuckAfter = stuckAfter
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon"
 	"hob/daemon/account/googletest"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
@@ -17,10 +18,15 @@ import (
 	"hob/daemon/llm/llmtest"
 )
 
+// inPlaceOfGoogle lets a daemon ask a server of the test.
+func inPlaceOfGoogle(g *googletest.Server) func(*daemon.Options) {
+	return func(o *daemon.Options) { o.AskInPlaceOfGoogle(g.URL) }
+}
+
 // withGoogle adds the account google, and signs in.
 func (r *running) withGoogle(g *googletest.Server) {
 	r.t.Helper()
-	in := api.AccountValues{Values: map[string]string{"client-id": googletest.ClientID, "client-secret": googletest.ClientSecret, "mail": "send", "calendar": "write", "server": g.URL}}
+	in := api.AccountValues{Values: map[string]string{"client-id": googletest.ClientID, "client-secret": googletest.ClientSecret, "mail": "send", "calendar": "write"}}
 	made, err := client.Do(r.t.Context(), r.client, api.AddAccount, "google", in)
 	if err != nil || !made.SignIn {
 		r.t.Fatalf("%+v, %v", made, err)
@@ -90,7 +96,7 @@ func TestAccountAtGoogle(t *testing.T) {
 	g := googletest.NewServer()
 	t.Cleanup(g.Close)
 	g.Add(hostile)
-	r, _ := listen(t, "", clerk)
+	r, _ := listen(t, "", clerk, inPlaceOfGoogle(g))
 	if r.has("gmail_search") || !strings.Contains(r.refused("gmail_search", `{"query": "x"}`), "hob account add google") {
 		t.Error("the tools are there without an account")
 	}
@@ -133,7 +139,7 @@ func TestAccountAtGoogle(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
-	r = start(t, r.home)
+	r = start(t, r.home, inPlaceOfGoogle(g))
 	if _, err := r.client.Post(t.Context(), client.Message{Text: back}); err != nil {
 		t.Errorf("the pasted address: %v", err)
 	}
@@ -159,7 +165,7 @@ func TestTheEndOfASignIn(t *testing.T) {
 	g := googletest.NewServer()
 	t.Cleanup(g.Close)
 	g.Ends = 47 * time.Hour
-	r, _ := listen(t, "", clerk)
+	r, _ := listen(t, "", clerk, inPlaceOfGoogle(g))
 	r.withGoogle(g)
 	a, err := client.Show(t.Context(), r.client, api.ShowLinked, "google")
 	if err != nil || !strings.Contains(a.Detail, "the sign-in ends on ") {
@@ -172,7 +178,7 @@ func TestAMailIsSentOnce(t *testing.T) {
 	t.Parallel()
 	g := googletest.NewServer()
 	t.Cleanup(g.Close)
-	r, _ := listen(t, "", clerk)
+	r, _ := listen(t, "", clerk, inPlaceOfGoogle(g))
 	r.withGoogle(g)
 	sent := make(chan struct{})
 	g.Done = func(q *http.Request) {
@@ -191,7 +197,7 @@ func TestAMailIsSentOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Done = nil
-	r = start(t, r.home)
+	r = start(t, r.home, inPlaceOfGoogle(g))
 	text := r.wait(receipt.Event, func(e *event.Event, turn int64) bool { return e.Type == "turn.finished" && e.Turn == turn }, receipt.Inbox)
 	if n, _, drafts := g.Sent(); n != 1 || drafts != 0 || !strings.Contains(text, "it was sent before hob was interrupted, and not again") {
 		t.Errorf("%d mails, %d drafts; the turn said %s", n, drafts, text)
@@ -204,8 +210,8 @@ func TestErrorsOfASignIn(t *testing.T) {
 	t.Parallel()
 	g := googletest.NewServer()
 	t.Cleanup(g.Close)
-	r, _ := listen(t, "", clerk)
-	in := api.AccountValues{Values: map[string]string{"client-id": googletest.ClientID, "client-secret": googletest.ClientSecret, "mail": "read", "calendar": "read", "server": g.URL}}
+	r, _ := listen(t, "", clerk, inPlaceOfGoogle(g))
+	in := api.AccountValues{Values: map[string]string{"client-id": googletest.ClientID, "client-secret": googletest.ClientSecret, "mail": "read", "calendar": "read"}}
 	if _, err := client.Do(t.Context(), r.client, api.AddAccount, "google", in); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func newServers(d *daemon, t *toolset.Deps) *mcp.Service {
 		home = "" // a ~ in a section then names no folder
 	}
 	return mcp.NewService(mcp.Deps{
-		Rows: d.store.Settings, Questions: mcp.Questions{Rows: d.store.Settings, Answered: d.store.Outbox.QuestionsSignal, Owner: d.recipients.Owner}, Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Redirects: &d.signIns,
+		Rows: d.store.Settings, Questions: mcp.Questions{Rows: d.store.Settings, Answered: d.store.Outbox.QuestionsSignal, Owner: d.recipients.Owner}, Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets,
 		Artifacts: d.artifacts, Config: d.config, Resolve: d.network.resolve, Picture: t.Picture, Registry: t.Registry, Spawn: t.Spawn,
 		Ways: t,
 		Event: func(ctx context.Context, e event.Event) {

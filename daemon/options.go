@@ -25,6 +25,8 @@ type Options struct {
 	Ready   func(Ready) // called once, when everything answers
 
 	NewDatabase bool // a home that was used before may begin with an empty database
+
+	google string // the address of a server in Google's place; only tests can set it
 }
 
 // Ready describes a started daemon.

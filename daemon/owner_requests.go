@@ -15,7 +15,7 @@ import (
 	"hob/daemon/api/server"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
-	"hob/daemon/oauth"
+	"hob/daemon/mcp"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 )
@@ -30,7 +30,7 @@ type ownerRequests struct {
 	clock     sys.Clock
 	reach     func(event.Address) bool
 	artifacts artifacts.Store
-	signIns   *oauth.SignIns
+	signIns   mcp.SignIns
 }
 
 var _ server.Messages = ownerRequests{}

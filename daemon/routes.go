@@ -16,7 +16,7 @@ import (
 // localAPI returns the dependencies of the local API.
 // Package server serves them and imports neither the store nor this package.
 func (d *daemon) localAPI(c *cli.Channel) server.Deps {
-	r := ownerRequests{cli: c, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts, signIns: &d.signIns}
+	r := ownerRequests{cli: c, store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.recipients.Reachable, artifacts: d.artifacts, signIns: d.mcp.SignIns()}
 	programs := newEndpoints(d)
 	calls := server.Calls{
 		Dispatch: d.dispatch, Store: d.store.Calls, IDs: d.ids, Clock: d.clock, Absent: func() []api.Tool { return missingTools(d.live.Set()) },

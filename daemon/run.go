@@ -205,7 +205,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
 	in.Go(in.ctx, "skills", func(ctx context.Context) error { return d.skills.Run(ctx, d.store.Outbox.QuestionsSignal) })
 	in.Go(in.ctx, "MCP servers", func(ctx context.Context) error { return d.mcp.Run(ctx, d.store.Outbox.QuestionsSignal) })
-	in.Go(in.ctx, "accounts", d.accounts.Run)
+	in.Go(in.ctx, "accounts", d.accounts.SignIns().Run)
 	in.Go(in.ctx, "memory index", d.tools.Remembers.Run)
 	in.Go(in.ctx, "backups", d.backups.Run)
 	// Only now does hob say that it is ready; the service manager hears of it last.

@@ -60,16 +60,20 @@ func executable(t testing.TB) string {
 	return path
 }
 
-func start(t testing.TB, home string) *running {
+func start(t testing.TB, home string, change ...func(*daemon.Options)) *running {
 	t.Helper()
 	storetest.Prepare(t, filepath.Join(home, "state"))
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, home: home}
 	ready, ended := make(chan daemon.Ready, 1), make(chan error, 1)
 	go func() {
-		ended <- daemon.Run(ctx, daemon.Options{
+		opt := daemon.Options{
 			Home: home, Listen: "127.0.0.1:0", Version: "test", Self: executable(t), Log: slog.New(slog.DiscardHandler), Ready: func(r daemon.Ready) { ready <- r },
-		})
+		}
+		for _, f := range change {
+			f(&opt)
+		}
+		ended <- daemon.Run(ctx, opt)
 	}()
 	over := false
 	r.stop = func() error {

@@ -19,8 +19,8 @@ import (
 	llmall "hob/daemon/llm/all"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/llm/codex"
+	"hob/daemon/mcp"
 	"hob/daemon/netguard"
-	"hob/daemon/oauth"
 	"hob/daemon/skills"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -265,7 +265,7 @@ func (d *daemon) wireOutgoing(out stage) {
 type inboxStore struct {
 	store.Inbox
 	files   artifacts.Store
-	signIns *oauth.SignIns
+	signIns mcp.SignIns
 	tell    func(ctx context.Context, key, text string) error
 	once    func(name string, f func() error)
 }
@@ -273,7 +273,7 @@ type inboxStore struct {
 var _ channels.InboxStore = inboxStore{}
 
 func inbox(d *daemon) inboxStore {
-	return inboxStore{d.store.Inbox, d.artifacts, &d.signIns, d.store.Events.Notice, d.tools.Spawn.Once}
+	return inboxStore{d.store.Inbox, d.artifacts, d.mcp.SignIns(), d.store.Events.Notice, d.tools.Spawn.Once}
 }
 
 // Accept commits inputs with the cursor after them.

@@ -86,7 +86,7 @@ type Service struct {
 func New(c Config) *Service {
 	s := &Service{Config: c, open: map[string]any{}, changed: make(chan struct{}, 1), links: links{accounts: map[string]*oauth.Account{}, logins: map[string]*oauth.Login{}}}
 	if c.Links.Redirects != nil {
-		c.Links.Redirects.Add(s.parties)
+		c.Links.Redirects.Add(s.SignIns().parties)
 	}
 	return s
 }
@@ -202,7 +202,7 @@ func (s *Service) Show(ctx context.Context, name string) (api.LinkedAccount, err
 		return api.LinkedAccount{}, err
 	}
 	a := api.LinkedAccount{Name: name, AccountAbout: r.About, Where: where}
-	return a, s.describe(ctx, k, r, &a)
+	return a, s.SignIns().describe(ctx, k, r, &a)
 }
 
 // Add signs in, and stores the account if that works. It replaces one of the same kind.
@@ -219,7 +219,7 @@ func (s *Service) Add(ctx context.Context, name string, in api.AccountValues) (a
 			s.hide(name, []string{in.Values[f.Name]})
 		}
 	}
-	s.unlink(name)
+	s.SignIns().unlink(name)
 	return s.keep(ctx, name, func() (State, error) { return k.Connect(ctx, in.Values) })
 }
 
@@ -234,7 +234,7 @@ func (s *Service) Test(ctx context.Context, name string) (api.LinkedAccount, err
 		return api.LinkedAccount{}, err
 	}
 	if k.Linked != nil {
-		account, err := s.link(k, r.Stored)
+		account, err := s.SignIns().link(k, r.Stored)
 		if err != nil {
 			return api.LinkedAccount{}, err
 		}
@@ -266,7 +266,7 @@ func (s *Service) Remove(ctx context.Context, name string) (api.LinkedAccount, e
 	}
 	gone := api.LinkedAccount{Name: name}
 	if k.Linked != nil {
-		if gone.Problem, err = s.revoke(ctx, k); err != nil {
+		if gone.Problem, err = s.SignIns().revoke(ctx, k); err != nil {
 			return gone, err
 		}
 	}
@@ -310,7 +310,7 @@ func (s *Service) opened(ctx context.Context, name string) (any, error) {
 	var a any
 	if k.Linked == nil {
 		a, err = k.Open(r.Stored)
-	} else if account, fault := s.link(k, r.Stored); fault != nil {
+	} else if account, fault := s.SignIns().link(k, r.Stored); fault != nil {
 		err = fault
 	} else {
 		a, err = k.Linked.Open(r.Stored, account)

@@ -44,41 +44,47 @@ type links struct {
 	logins   map[string]*oauth.Login // the newest ones that a terminal waits for
 }
 
+// SignIns are the sign-ins by OAuth of accounts.
+type SignIns struct{ accounts *Service }
+
+// SignIns returns the sign-ins of the accounts.
+func (s *Service) SignIns() SignIns { return SignIns{s} }
+
 // link returns the sign-in of an account.
-func (s *Service) link(k Kind, stored json.RawMessage) (*oauth.Account, error) {
-	s.links.mu.Lock()
-	defer s.links.mu.Unlock()
-	if a := s.links.accounts[k.Name]; a != nil {
+func (s SignIns) link(k Kind, stored json.RawMessage) (*oauth.Account, error) {
+	s.accounts.links.mu.Lock()
+	defer s.accounts.links.mu.Unlock()
+	if a := s.accounts.links.accounts[k.Name]; a != nil {
 		return a, nil
 	}
 	c, err := k.Linked.Config(stored)
 	if err != nil {
 		return nil, err
 	}
-	c.Key, c.Vault, c.Redact, c.Now, c.Log = vaultName(k.Name)+"-tokens", s.Vault, s.Redact, s.Links.Now, s.Log
+	c.Key, c.Vault, c.Redact, c.Now, c.Log = vaultName(k.Name)+"-tokens", s.accounts.Vault, s.accounts.Redact, s.accounts.Links.Now, s.accounts.Log
 	c.Lost = func(ctx context.Context, why string) {
-		s.Links.Tell(ctx, fmt.Sprintf("account:%s:lost:%d", k.Name, s.Links.Now().Unix()),
+		s.accounts.Links.Tell(ctx, fmt.Sprintf("account:%s:lost:%d", k.Name, s.accounts.Links.Now().Unix()),
 			c.Title+" has ended hob's access to your account ("+why+"). Nothing that needs it works until you sign in again: "+c.Again)
 	}
 	a := oauth.New(c)
-	s.links.accounts[k.Name] = a
+	s.accounts.links.accounts[k.Name] = a
 	return a, nil
 }
 
 // unlink forgets how an account signs in: its client has changed, or it is removed. Its tokens stay in the vault.
-func (s *Service) unlink(name string) {
-	s.links.mu.Lock()
-	defer s.links.mu.Unlock()
-	delete(s.links.accounts, name)
+func (s SignIns) unlink(name string) {
+	s.accounts.links.mu.Lock()
+	defer s.accounts.links.mu.Unlock()
+	delete(s.accounts.links.accounts, name)
 }
 
 // stored reads an account with its sign-in.
-func (s *Service) stored(ctx context.Context, name string) (Kind, record, *oauth.Account, error) {
-	k, err := s.kind(name)
+func (s SignIns) stored(ctx context.Context, name string) (Kind, record, *oauth.Account, error) {
+	k, err := s.accounts.kind(name)
 	if err != nil {
 		return k, record{}, nil, err
 	}
-	r, _, err := s.load(ctx, name)
+	r, _, err := s.accounts.load(ctx, name)
 	if err != nil {
 		return k, r, nil, err
 	}
@@ -90,7 +96,7 @@ func (s *Service) stored(ctx context.Context, name string) (Kind, record, *oauth
 }
 
 // describe adds the state of the sign-in to what people are told of an account.
-func (s *Service) describe(ctx context.Context, k Kind, r record, a *api.LinkedAccount) error {
+func (s SignIns) describe(ctx context.Context, k Kind, r record, a *api.LinkedAccount) error {
 	if k.Linked == nil {
 		return nil
 	}
@@ -113,8 +119,8 @@ func (s *Service) describe(ctx context.Context, k Kind, r record, a *api.LinkedA
 }
 
 // parties are the accounts with a sign-in, for addresses that arrive.
-func (s *Service) parties(ctx context.Context) (list []oauth.Party) {
-	for _, k := range s.linkedKinds() {
+func (s SignIns) parties(ctx context.Context) (list []oauth.Party) {
+	for _, k := range s.kinds() {
 		_, _, a, err := s.stored(ctx, k.Name)
 		if err != nil {
 			continue // it has no open sign-in then
@@ -126,10 +132,10 @@ func (s *Service) parties(ctx context.Context) (list []oauth.Party) {
 	return list
 }
 
-// linkedKinds are the kinds with a sign-in that are set up.
-func (s *Service) linkedKinds() (list []Kind) {
-	for _, k := range s.Kinds {
-		if k.Linked != nil && s.Vault.Has(vaultName(k.Name)) {
+// kinds are the kinds with a sign-in that are set up.
+func (s SignIns) kinds() (list []Kind) {
+	for _, k := range s.accounts.Kinds {
+		if k.Linked != nil && s.accounts.Vault.Has(vaultName(k.Name)) {
 			list = append(list, k)
 		}
 	}
@@ -137,7 +143,7 @@ func (s *Service) linkedKinds() (list []Kind) {
 }
 
 // complete completes a sign-in, and reads what the account has. in is the message that the address came with; zero: there was none.
-func (s *Service) complete(ctx context.Context, name string, values url.Values, in event.In) (event.Receipt, error) {
+func (s SignIns) complete(ctx context.Context, name string, values url.Values, in event.In) (event.Receipt, error) {
 	_, _, a, err := s.stored(ctx, name)
 	if err != nil {
 		return event.Receipt{}, err
@@ -149,7 +155,7 @@ func (s *Service) complete(ctx context.Context, name string, values url.Values, 
 	said, answer := "You are signed in to "+name+".", "I have signed in; call it again"
 	if err != nil {
 		said, answer = "", "the sign-in did not work"
-	} else if _, err = s.Test(context.WithoutCancel(ctx), name); err != nil {
+	} else if _, err = s.accounts.Test(context.WithoutCancel(ctx), name); err != nil {
 		f, ok := event.AsFault(err)
 		if !ok {
 			f = &event.Fault{Kind: event.Unavailable, Text: err.Error(), Err: err}
@@ -159,26 +165,26 @@ func (s *Service) complete(ctx context.Context, name string, values url.Values, 
 	}
 	s.loggedIn(name, err)
 	ctx = context.WithoutCancel(ctx)
-	r, _, stored := s.Links.Answer(ctx, in, states, answer)
+	r, _, stored := s.accounts.Links.Answer(ctx, in, states, answer)
 	if stored != nil {
 		return r, stored
 	}
 	if in.Source != "" && said != "" {
-		s.Links.Tell(ctx, "account:"+name+":signed-in:"+states[len(states)-1], said)
+		s.accounts.Links.Tell(ctx, "account:"+name+":signed-in:"+states[len(states)-1], said)
 	}
 	return r, err
 }
 
 // loggedIn tells the terminal that waits, if there is one, how the sign-in has ended.
-func (s *Service) loggedIn(name string, err error) {
-	s.links.mu.Lock()
-	l := s.links.logins[name]
-	s.links.mu.Unlock()
+func (s SignIns) loggedIn(name string, err error) {
+	s.accounts.links.mu.Lock()
+	l := s.accounts.links.logins[name]
+	s.accounts.links.mu.Unlock()
 	l.End(err)
 }
 
-// BeginLogin begins a sign-in for the terminal. A browser on this machine completes it; so does its last address, pasted there or in a private chat.
-func (s *Service) BeginLogin(ctx context.Context, name string) (api.SignIn, error) {
+// Begin begins a sign-in for the terminal. A browser on this machine completes it; so does its last address, pasted there or in a private chat.
+func (s SignIns) Begin(ctx context.Context, name string) (api.SignIn, error) {
 	_, _, a, err := s.stored(ctx, name)
 	if err != nil {
 		return api.SignIn{}, err
@@ -188,29 +194,29 @@ func (s *Service) BeginLogin(ctx context.Context, name string) (api.SignIn, erro
 		return api.SignIn{}, err
 	}
 	s.loggedIn(name, event.NewFault(event.Clash, "go on with the newer one", "another sign-in was begun"))
-	l := s.Links.Redirects.Wait(ctx, begun, name, "hob account login "+name, s.Links.Spawn, s.Log)
-	s.links.mu.Lock()
-	s.links.logins[name] = l
-	s.links.mu.Unlock()
-	return api.SignIn{Address: begun.Link, Loopback: l.Loopback, Note: l.Note, Until: s.Links.Now().Add(oauth.LoginTime)}, nil
+	l := s.accounts.Links.Redirects.Wait(ctx, begun, name, "hob account login "+name, s.accounts.Links.Spawn, s.accounts.Log)
+	s.accounts.links.mu.Lock()
+	s.accounts.links.logins[name] = l
+	s.accounts.links.mu.Unlock()
+	return api.SignIn{Address: begun.Link, Loopback: l.Loopback, Note: l.Note, Until: s.accounts.Links.Now().Add(oauth.LoginTime)}, nil
 }
 
-// AwaitLogin blocks until the sign-in that BeginLogin has begun is over.
-func (s *Service) AwaitLogin(ctx context.Context, name string) (api.LinkedAccount, error) {
-	s.links.mu.Lock()
-	l := s.links.logins[name]
-	s.links.mu.Unlock()
+// Await blocks until the sign-in that Begin has begun is over.
+func (s SignIns) Await(ctx context.Context, name string) (api.LinkedAccount, error) {
+	s.accounts.links.mu.Lock()
+	l := s.accounts.links.logins[name]
+	s.accounts.links.mu.Unlock()
 	if l == nil {
 		return api.LinkedAccount{}, event.NewFault(event.Clash, "begin one with: hob account login "+name, "no sign-in is under way")
 	}
 	if err := l.Result(ctx); err != nil {
 		return api.LinkedAccount{}, err
 	}
-	return s.Show(ctx, name)
+	return s.accounts.Show(ctx, name)
 }
 
-// FinishLogin completes the open sign-in with the address at which the browser ended.
-func (s *Service) FinishLogin(ctx context.Context, name string, in api.SignInAddress) (api.LinkedAccount, error) {
+// Finish completes the open sign-in with the address at which the browser ended.
+func (s SignIns) Finish(ctx context.Context, name string, in api.SignInAddress) (api.LinkedAccount, error) {
 	values, err := oauth.Parse(in.Address)
 	if err != nil {
 		return api.LinkedAccount{}, err
@@ -218,19 +224,19 @@ func (s *Service) FinishLogin(ctx context.Context, name string, in api.SignInAdd
 	if _, err := s.complete(ctx, name, values, event.In{}); err != nil {
 		return api.LinkedAccount{}, err
 	}
-	return s.Show(ctx, name)
+	return s.accounts.Show(ctx, name)
 }
 
-// CancelLogin stops to listen. The link stays good: its address can still be pasted in a private chat.
-func (s *Service) CancelLogin(_ context.Context, name string) (api.Done, error) {
+// Cancel stops to listen. The link stays good: its address can still be pasted in a private chat.
+func (s SignIns) Cancel(_ context.Context, name string) (api.Done, error) {
 	s.loggedIn(name, event.NewFault(event.Clash, "begin again with: hob account login "+name, "the sign-in was given up"))
 	return api.Done{OK: true}, nil
 }
 
 // revoke deletes the tokens of an account, and says what the service was told. What is stored of the account may be unreadable.
-func (s *Service) revoke(ctx context.Context, k Kind) (said string, err error) {
+func (s SignIns) revoke(ctx context.Context, k Kind) (said string, err error) {
 	stored := json.RawMessage("{}")
-	if r, _, err := s.load(ctx, k.Name); err == nil {
+	if r, _, err := s.accounts.load(ctx, k.Name); err == nil {
 		stored = r.Stored
 	}
 	a, err := s.link(k, stored)
@@ -242,7 +248,7 @@ func (s *Service) revoke(ctx context.Context, k Kind) (said string, err error) {
 	if err != nil || len(states) == 0 {
 		return said, err
 	}
-	_, _, err = s.Links.Answer(ctx, event.In{}, states, "no: I have removed the account")
+	_, _, err = s.accounts.Links.Answer(ctx, event.In{}, states, "no: I have removed the account")
 	return said, err
 }
 
@@ -254,7 +260,7 @@ const (
 )
 
 // Run looks at the sign-ins from time to time, so that the owner learns of one that ends before a job fails by it.
-func (s *Service) Run(ctx context.Context) error {
+func (s SignIns) Run(ctx context.Context) error {
 	timer := time.NewTimer(lookFirst)
 	defer timer.Stop()
 	for {
@@ -269,8 +275,8 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 // Look renews each sign-in that is due, and tells the owner of one that ends soon, once. One that the service has ended is told of by the renewal.
-func (s *Service) Look(ctx context.Context) {
-	for _, k := range s.linkedKinds() {
+func (s SignIns) Look(ctx context.Context) {
+	for _, k := range s.kinds() {
 		_, _, a, err := s.stored(ctx, k.Name)
 		var state oauth.State
 		if err == nil {
@@ -280,11 +286,11 @@ func (s *Service) Look(ctx context.Context) {
 			state, err = a.State(ctx)
 		}
 		if err != nil {
-			s.Log.Warn("the sign-in of an account cannot be looked at", "account", k.Name, "err", err)
+			s.accounts.Log.Warn("the sign-in of an account cannot be looked at", "account", k.Name, "err", err)
 			continue
 		}
-		if left := state.Ends.Sub(s.Links.Now()); state.SignedIn && !state.Ends.IsZero() && left < tellBefore {
-			s.Links.Tell(ctx, fmt.Sprintf("account:%s:ends:%d", k.Name, state.Ends.Unix()), fmt.Sprintf("The sign-in to %s ends %s. Sign in again before: hob account login %s. "+
+		if left := state.Ends.Sub(s.accounts.Links.Now()); state.SignedIn && !state.Ends.IsZero() && left < tellBefore {
+			s.accounts.Links.Tell(ctx, fmt.Sprintf("account:%s:ends:%d", k.Name, state.Ends.Unix()), fmt.Sprintf("The sign-in to %s ends %s. Sign in again before: hob account login %s. "+
 				"Google ends it after seven days as long as your project there is in testing: docs/accounts.md says how to publish it.", k.Name, within(left), k.Name))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"hob/tools/gmail"
 )
 
-var _ gmail.Mailbox = (*Service)(nil)
+var _ gmail.Mailbox = Mails{}
 
 // Mail is what the mail tools need of an account, see gmail.Mailbox.
 type Mail interface {
@@ -17,19 +17,27 @@ type Mail interface {
 	SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, error)
 }
 
+// Mails is the mail of the accounts.
+type Mails struct{ accounts *Service }
+
+// Mails returns the mail of the accounts.
+func (s *Service) Mails() Mails { return Mails{s} }
+
 // Mailboxes returns the names of the accounts that may have mail. It looks only whether their files exist.
-func (s *Service) Mailboxes() []string { return s.names(func(k Kind) bool { return k.Linked != nil }) }
+func (s Mails) Mailboxes() []string {
+	return s.accounts.names(func(k Kind) bool { return k.Linked != nil })
+}
 
 // mail opens the account with mail. There is one at most.
-func (s *Service) mail(ctx context.Context) (Mail, error) {
+func (s Mails) mail(ctx context.Context) (Mail, error) {
 	for _, name := range s.Mailboxes() {
-		return One[Mail]{s, name}.Open(ctx)
+		return One[Mail]{s.accounts, name}.Open(ctx)
 	}
 	return nil, tools.Refuse(tools.ConfigError, "the owner adds one with: hob account add google", "there is no mail account")
 }
 
 // SearchMail returns a page of what a search finds.
-func (s *Service) SearchMail(ctx context.Context, q gmail.Query) (gmail.Page, error) {
+func (s Mails) SearchMail(ctx context.Context, q gmail.Query) (gmail.Page, error) {
 	m, err := s.mail(ctx)
 	if err != nil {
 		return gmail.Page{}, err
@@ -38,7 +46,7 @@ func (s *Service) SearchMail(ctx context.Context, q gmail.Query) (gmail.Page, er
 }
 
 // ReadMail reads a mail.
-func (s *Service) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
+func (s Mails) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
 	m, err := s.mail(ctx)
 	if err != nil {
 		return gmail.Mail{}, err
@@ -47,7 +55,7 @@ func (s *Service) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
 }
 
 // PlanMail says from where a mail would go.
-func (s *Service) PlanMail(ctx context.Context) (gmail.Plan, error) {
+func (s Mails) PlanMail(ctx context.Context) (gmail.Plan, error) {
 	m, err := s.mail(ctx)
 	if err != nil {
 		return gmail.Plan{}, err
@@ -56,7 +64,7 @@ func (s *Service) PlanMail(ctx context.Context) (gmail.Plan, error) {
 }
 
 // SendMail sends a mail once.
-func (s *Service) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, error) {
+func (s Mails) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, error) {
 	m, err := s.mail(ctx)
 	if err != nil {
 		return gmail.Sent{}, err

@@ -15,12 +15,20 @@ type SignIns struct{ servers *Service }
 // SignIns returns the sign-ins of the servers.
 func (s *Service) SignIns() SignIns { return SignIns{s} }
 
+// Redirects are the sign-ins of servers, to which other accounts can be added that sign in at the same address.
+func (s SignIns) Redirects() *oauth.SignIns { return &s.servers.redirects }
+
+// Take takes the address of a sign-in of any account out of what somebody has sent, see oauth.SignIns.
+func (s SignIns) Take(ctx context.Context, in event.In) (finish func(ctx context.Context) (event.Receipt, error), taken bool) {
+	return s.Redirects().Take(ctx, in)
+}
+
 // parties are the servers with an account, for addresses that arrive.
-func (s *Service) parties(context.Context) (list []oauth.Party) {
-	for _, v := range s.known() {
+func (s SignIns) parties(context.Context) (list []oauth.Party) {
+	for _, v := range s.servers.known() {
 		if v.account != nil {
 			list = append(list, oauth.Party{Account: v.account, Complete: func(ctx context.Context, values url.Values, in event.In) (event.Receipt, error) {
-				return s.SignIns().complete(ctx, v, values, in)
+				return s.complete(ctx, v, values, in)
 			}})
 		}
 	}
@@ -42,7 +50,7 @@ func (s SignIns) Begin(ctx context.Context, name string) (api.SignIn, error) {
 	}
 	loggedIn(v, event.NewFault(event.Clash, "go on with the newer one", "another sign-in was begun"))
 	again := "hob mcp login " + name
-	l := s.servers.Redirects.Wait(ctx, begun, "MCP", again, s.servers.Spawn, s.servers.Log)
+	l := s.servers.redirects.Wait(ctx, begun, "MCP", again, s.servers.Spawn, s.servers.Log)
 	v.mu.Lock()
 	v.login = l
 	v.mu.Unlock()

@@ -74,7 +74,6 @@ type Deps struct {
 	Questions Questions
 	Vault     oauth.Vault      // of the tokens of sign-ins
 	Redact    *secret.Redactor // learns them
-	Redirects *oauth.SignIns   // of all accounts that sign in at the same address; nil: those of the servers alone
 	Config    func() *config.Snapshot
 	Resolve   func(ctx context.Context, name, ref string) (string, error) // the value of a reference, kept out of logs from then on
 	Ways      Ways
@@ -109,6 +108,8 @@ type Service struct {
 	swept sync.Once
 	wake  chan struct{} // has a value when the set of tools has to be made anew
 
+	redirects oauth.SignIns
+
 	mu      sync.Mutex
 	servers map[string]*server
 	begun   bool // what an earlier run has left open is closed
@@ -123,11 +124,8 @@ func NewService(d Deps) *Service {
 		cmp.Or(l.Hello, 10*time.Second), cmp.Or(l.Start, time.Minute), cmp.Or(l.Idle, 10*time.Minute), cmp.Or(l.Pause, time.Second), cmp.Or(l.Write, 10*time.Second),
 		cmp.Or(l.Frame, 8<<20), cmp.Or(l.Burst, 32<<20),
 	}
-	if d.Redirects == nil {
-		d.Redirects = &oauth.SignIns{}
-	}
 	s := &Service{Deps: d, wake: make(chan struct{}, 1), servers: map[string]*server{}}
-	s.Redirects.Add(s.parties)
+	s.redirects.Add(s.SignIns().parties)
 	return s
 }
 

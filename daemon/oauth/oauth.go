@@ -248,7 +248,7 @@ func (a *Account) Forget(ctx context.Context) (states []string, said string, err
 		return nil, "", err
 	}
 	defer unlock()
-	states = a.states()
+	states = a.rec.states()
 	t := a.rec.Tokens
 	a.rec = record{}
 	if err := a.cfg.Vault.Delete(ctx, a.cfg.Key); err != nil || t == nil {
@@ -258,18 +258,18 @@ func (a *Account) Forget(ctx context.Context) (states []string, said string, err
 }
 
 // states lists the states of the open sign-in and of those that it replaced.
-func (a *Account) states() []string {
-	list := slices.Clone(a.rec.Former)
-	if a.rec.Open != nil {
-		list = append(list, a.rec.Open.State)
+func (r *record) states() []string {
+	list := slices.Clone(r.Former)
+	if r.Open != nil {
+		list = append(list, r.Open.State)
 	}
 	return list
 }
 
 // ended notes that the open sign-in is over, and returns the states that it answers.
-func (a *Account) ended() []string {
-	states := a.states()
-	a.rec.Done, a.rec.Open, a.rec.Former = a.rec.Open.State, nil, nil
+func (r *record) ended() []string {
+	states := r.states()
+	r.Done, r.Open, r.Former = r.Open.State, nil, nil
 	return states
 }
 

@@ -165,7 +165,7 @@ func (a *Account) Owns(ctx context.Context, state string) (bool, error) {
 		return false, err
 	}
 	defer unlock()
-	return state != "" && (slices.Contains(a.states(), state) || state == a.rec.Done), nil
+	return state != "" && (slices.Contains(a.rec.states(), state) || state == a.rec.Done), nil
 }
 
 // Finish completes the open sign-in with the parameters of the redirect (RFC 6749, section 4.1.2). states are those of all sign-ins that are
@@ -200,7 +200,7 @@ func (a *Account) Finish(ctx context.Context, values url.Values) (states []strin
 	case code == "invalid_client" || code == "unauthorized_client":
 		a.rec.Client = nil
 	}
-	states = a.ended()
+	states = a.rec.ended()
 	saved := a.save(ctx)
 	switch {
 	case err != nil:
@@ -244,7 +244,7 @@ func (a *Account) claim(ctx context.Context, values url.Values) (*attempt, []str
 		return nil, nil, event.NewFault(event.Invalid, CopyHint, "there is not one code in this address")
 	}
 	if err != nil {
-		states := a.ended()
+		states := a.rec.ended()
 		if saved := a.save(ctx); saved != nil {
 			a.cfg.Log.Warn("the end of a sign-in is not stored", "account", a.cfg.Key, "err", saved)
 		}

@@ -27,13 +27,12 @@ var wide = words("daemon/store cmd/hob")
 
 // smallPackages are packages below minPackage, each with its reason.
 var smallPackages = map[string]string{
-	"daemon/modelapi":    "one request, its errors and its reservation, shared by embed and transcribe",
-	"channels/all":       "the list of channels",
-	"channels/poll":      "what every adapter that polls shares; the seam itself does not need it",
-	"daemon/account/all": "the list of kinds of accounts",
-	"daemon/fail":        "faults that tests turn on; every package may import it",
-	"daemon/llm/all":     "the list of model backends",
-	"packaging/rules":    "its code is tests",
+	"daemon/modelapi": "one request, its errors and its reservation, shared by embed and transcribe",
+	"channels/all":    "the list of channels",
+	"channels/poll":   "what every adapter that polls shares; the seam itself does not need it",
+	"daemon/fail":     "faults that tests turn on; every package may import it",
+	"daemon/llm/all":  "the list of model backends",
+	"packaging/rules": "its code is tests",
 }
 
 // raise lets one thing be larger, for a reason. One that is not needed any more is reported.

@@ -84,9 +84,8 @@ func (w *allTools) good() map[string]string {
 		"result_read":    `{"id": "a0"}`, "todo": `{"todos": [{"content": "test", "status": "pending"}]}`, "plan": `{"action": "enter"}`,
 		"web_fetch": fmt.Sprintf(`{"url": %q}`, w.url+"/page"), "web_search": `{"query": "example"}`, "http": fmt.Sprintf(`{"method": "GET", "url": %q}`, w.url+"/page"),
 		"task_add": `{"title": "sort"}`, "task_list": `{}`, "task_update": `{"id": 1, "priority": 3}`, "complete_task": `{"summary": "done"}`, "fail_task": `{"reason": "no"}`,
-		"calendar_list_events": `{}`, "calendar_get_event": `{"id": "caldav:/x.ics"}`, "calendar_create_event": `{"title": "x", "start": "2026-11-23T10:00"}`,
-		"gmail_search": `{"query": "x"}`, "gmail_read": `{"id": "m1"}`, "gmail_send": `{"to": ["a@example.org"], "subject": "x", "text": "y"}`, "anthropic_usage": `{"report": "cost"}`, "linkedin_jobs": `{"keyword": "go developer"}`, "linkedin_job_detail": `{"id": "3439174366"}`,
-		"wait_task": `{"for": "10m"}`, "skill": `{"action": "list"}`, "capabilities_refresh": `{}`, "tool": `{"action": "search", "query": "tasks"}`,
+		"calendar_list_events": `{}`, "calendar_get_event": `{"id": "caldav:/x.ics"}`, "calendar_create_event": `{"title": "x", "start": "2026-11-23T10:00"}`, "gmail_search": `{"query": "x"}`, "gmail_read": `{"id": "m1"}`, "gmail_send": `{"to": ["a@example.org"], "subject": "x", "text": "y"}`,
+		"anthropic_usage": `{"report": "cost"}`, "linkedin_jobs": `{"keyword": "go developer"}`, "linkedin_job_detail": `{"id": "3439174366"}`, "wait_task": `{"for": "10m"}`, "skill": `{"action": "list"}`, "capabilities_refresh": `{}`, "tool": `{"action": "search", "query": "tasks"}`,
 	}
 }
 

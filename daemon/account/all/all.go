@@ -17,10 +17,9 @@ import (
 	"hob/tools/linkedin"
 )
 
-// Kinds returns the kinds. A new kind is a line here. client makes a guarded client by the config of that moment. state is hob's folder for what must
-// survive a crash.
-func Kinds(web caldav.Web, client func() *netguard.Client, state string) []account.Kind {
-	return []account.Kind{calDAV(web), usage(client), linkedIn(client), googleKind(web, state)}
+// Kinds returns the kinds. A new kind is a line here. client makes a guarded client by the config of that moment.
+func Kinds(web caldav.Web, client func() *netguard.Client, g Google) []account.Kind {
+	return []account.Kind{calDAV(web), usage(client), linkedIn(client), googleKind(web, g)}
 }
 
 // Usage is the account for the tool anthropic_usage.

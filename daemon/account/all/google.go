@@ -13,8 +13,14 @@ import (
 	"hob/daemon/oauth"
 )
 
+// Google is what the kind google needs beside a way to the web.
+type Google struct {
+	State string // hob's folder, for what must survive a crash
+	Place string // the address of a server in Google's place, for tests; "": Google itself
+}
+
 // googleKind is the owner's mail and calendars at Google.
-func googleKind(web caldav.Web, state string) account.Kind {
+func googleKind(web caldav.Web, g Google) account.Kind {
 	save := func(s google.Settings) (account.State, error) {
 		raw, err := json.Marshal(s) // #nosec G117 -- it goes to the vault
 		about := account.About{User: s.Address, URL: "Google", Has: s.Has()}
@@ -25,12 +31,12 @@ func googleKind(web caldav.Web, state string) account.Kind {
 		if err != nil {
 			return nil, err
 		}
-		trip, err := web(server(s))
-		return google.Open(s, google.Parts{Web: trip, SignIn: signIn, Journal: filepath.Join(state, "mail")}), err
+		trip, err := web(host(g.Place))
+		return google.Open(s, google.Parts{Web: trip, SignIn: signIn, Journal: filepath.Join(g.State, "mail"), Place: google.Place(g.Place)}), err
 	}
 	return account.Kind{
 		Name: google.Name, Calendar: true,
-		Fields: []account.Field{{Name: "client-id"}, {Name: "client-secret", Secret: true}, {Name: "mail"}, {Name: "calendar"}, {Name: "server", Optional: true}},
+		Fields: []account.Field{{Name: "client-id"}, {Name: "client-secret", Secret: true}, {Name: "mail"}, {Name: "calendar"}},
 		Connect: func(_ context.Context, v map[string]string) (account.State, error) {
 			s, err := google.New(v)
 			if err != nil {
@@ -44,8 +50,8 @@ func googleKind(web caldav.Web, state string) account.Kind {
 				if err != nil {
 					return oauth.Config{}, err
 				}
-				trip, err := web(server(s))
-				c := google.SignIn(s)
+				trip, err := web(host(g.Place))
+				c := google.SignIn(s, google.Place(g.Place))
 				c.HTTP = &http.Client{Transport: trip}
 				return c, err
 			},
@@ -65,9 +71,9 @@ func googleKind(web caldav.Web, state string) account.Kind {
 	}
 }
 
-// server is the host that may be on this machine.
-func server(s google.Settings) string {
-	u, err := url.Parse(s.Server)
+// host is the host that may be on this machine.
+func host(place string) string {
+	u, err := url.Parse(place)
 	if err != nil {
 		return ""
 	}

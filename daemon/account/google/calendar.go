@@ -50,8 +50,14 @@ type entry struct {
 	Attendees        []person `json:"attendees,omitempty"`
 }
 
+// Agenda is the calendars of an account.
+type Agenda struct {
+	s Settings
+	c *rest
+}
+
 // calendars reads the list of the owner's calendars; the owner's own comes first.
-func (a *Account) calendars(ctx context.Context) (list []Calendar, err error) {
+func (a Agenda) calendars(ctx context.Context) (list []Calendar, err error) {
 	first := 0
 	err = a.pages(ctx, "/users/me/calendarList", url.Values{"maxResults": {"250"}, "minAccessRole": {"reader"}}, scopeCalendars, func(get func(any) error) (string, bool, error) {
 		var page struct {
@@ -80,10 +86,10 @@ func (a *Account) calendars(ctx context.Context) (list []Calendar, err error) {
 
 // pages calls one for each page of a list, until there are no more or it has enough. A list that Google has forgotten half-way (410) is read once more
 // from its beginning; one must then not add what it has already.
-func (a *Account) pages(ctx context.Context, path string, q url.Values, scope string, one func(get func(any) error) (next string, more bool, err error)) error {
+func (a Agenda) pages(ctx context.Context, path string, q url.Values, scope string, one func(get func(any) error) (next string, more bool, err error)) error {
 	again := false
 	for range maxPages {
-		next, more, err := one(func(out any) error { return a.get(ctx, calendarAPI(), path, q, scope, out) })
+		next, more, err := one(func(out any) error { return a.c.get(ctx, calendarAPI(), path, q, scope, out) })
 		switch {
 		case status(err) == http.StatusGone && !again && q.Has("pageToken"):
 			again = true
@@ -100,7 +106,7 @@ func (a *Account) pages(ctx context.Context, path string, q url.Values, scope st
 }
 
 // Events returns what happens in a span. A calendar that cannot be read becomes a note if another can.
-func (a *Account) Events(ctx context.Context, span calendar.Span) (found calendar.Found, err error) {
+func (a Agenda) Events(ctx context.Context, span calendar.Span) (found calendar.Found, err error) {
 	var first error
 	asked, read := 0, 0
 	for _, c := range a.s.Calendars {
@@ -141,7 +147,7 @@ func sentence(err error) string {
 }
 
 // unknown is the error for a calendar that is not there.
-func (a *Account) unknown(part string) error {
+func (a Agenda) unknown(part string) error {
 	var names []string
 	for _, c := range a.s.Calendars {
 		names = append(names, c.Name)
@@ -150,7 +156,7 @@ func (a *Account) unknown(part string) error {
 }
 
 // events reads one calendar, recurring events expanded by Google.
-func (a *Account) events(ctx context.Context, c Calendar, span calendar.Span, found *calendar.Found) error {
+func (a Agenda) events(ctx context.Context, c Calendar, span calendar.Span, found *calendar.Found) error {
 	// Google judges all-day events in the calendar's own zone, so a day more is asked for at both ends.
 	q := url.Values{
 		"singleEvents": {"true"}, "orderBy": {"startTime"}, "maxResults": {"250"},
@@ -192,7 +198,7 @@ func (a *Account) events(ctx context.Context, c Calendar, span calendar.Span, fo
 }
 
 // event converts an event.
-func (a *Account) event(e entry, c Calendar, loc *time.Location) (ev calendar.Event, err error) {
+func (a Agenda) event(e entry, c Calendar, loc *time.Location) (ev calendar.Event, err error) {
 	ev = calendar.Event{
 		ID: Name + ":" + url.PathEscape(c.ID) + "/" + url.PathEscape(e.ID), Account: Name, Calendar: c.Name, Title: e.Summary, Location: e.Location, Description: e.Description,
 		Recurs: e.RecurringEventID != "", AllDay: e.Start.Date != "",
@@ -242,7 +248,7 @@ func (p person) line() string {
 }
 
 // Event reads one event. The calendar must be one of the account: the id comes from the model.
-func (a *Account) Event(ctx context.Context, id string, loc *time.Location) (calendar.Event, error) {
+func (a Agenda) Event(ctx context.Context, id string, loc *time.Location) (calendar.Event, error) {
 	rest, ok := strings.CutPrefix(id, Name+":")
 	cal, key, both := strings.Cut(rest, "/")
 	calID, err1 := url.PathUnescape(cal)
@@ -252,7 +258,7 @@ func (a *Account) Event(ctx context.Context, id string, loc *time.Location) (cal
 		return calendar.Event{}, tools.Refuse(tools.NotFound, "take an id from calendar_list_events", "no calendar has the event %s", text.Shorten(id, 100))
 	}
 	var e entry
-	if err := a.get(ctx, calendarAPI(), eventPath(calID, eventID), nil, scopeEvents, &e); err != nil {
+	if err := a.c.get(ctx, calendarAPI(), eventPath(calID, eventID), nil, scopeEvents, &e); err != nil {
 		return calendar.Event{}, err
 	}
 	if e.Status == "cancelled" { // Google keeps deleted events
@@ -270,7 +276,7 @@ func eventPath(cal, id string) string {
 }
 
 // target is the calendar that gets a new event.
-func (a *Account) target(part string) (Calendar, error) {
+func (a Agenda) target(part string) (Calendar, error) {
 	if a.s.Calendar != Write {
 		return Calendar{}, tools.Refuse(tools.Denied, "the owner allows it with: "+giving(scopeWrite), "the account google may only read its calendars")
 	}
@@ -287,13 +293,13 @@ func (a *Account) target(part string) (Calendar, error) {
 }
 
 // Plan says what would become of a draft.
-func (a *Account) Plan(_ context.Context, d calendar.Draft) (calendar.Plan, error) {
+func (a Agenda) Plan(_ context.Context, d calendar.Draft) (calendar.Plan, error) {
 	c, err := a.target(d.Calendar)
 	return calendar.Plan{Account: Name, Calendar: c.Name, Host: calendarAPI().host, Invites: len(d.Attendees) > 0}, err
 }
 
 // Create makes an event under an id of its own, which Google takes once (409), so a repeated call finds the first.
-func (a *Account) Create(ctx context.Context, d calendar.Draft) (calendar.Event, error) {
+func (a Agenda) Create(ctx context.Context, d calendar.Draft) (calendar.Event, error) {
 	c, err := a.target(d.Calendar)
 	if err != nil {
 		return calendar.Event{}, err
@@ -309,7 +315,7 @@ func (a *Account) Create(ctx context.Context, d calendar.Draft) (calendar.Event,
 	}
 	id := Name + ":" + url.PathEscape(c.ID) + "/" + e.ID
 	var made entry
-	err = a.call(ctx, http.MethodPost, calendarAPI(), "/calendars/"+url.PathEscape(c.ID)+"/events", q, e, scopeWrite, &made)
+	err = a.c.call(ctx, http.MethodPost, calendarAPI(), "/calendars/"+url.PathEscape(c.ID)+"/events", q, e, scopeWrite, &made)
 	switch s := status(err); {
 	case err == nil:
 		return a.event(made, c, d.Start.Location())

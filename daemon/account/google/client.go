@@ -59,12 +59,23 @@ func signIn() error {
 	return tools.Refuse(tools.ConfigError, "the owner signs in with: hob account login google", "nobody is signed in to Google, or Google has ended the access")
 }
 
-func (a *Account) get(ctx context.Context, to api, path string, q url.Values, scope string, out any) error {
-	return a.call(ctx, http.MethodGet, to, path, q, nil, scope, out)
+// rest calls the interfaces of Google for one account.
+type rest struct{ Parts }
+
+// at returns an address of Google, or of the server in its place.
+func (p Place) at(host, path string) string {
+	if p != "" {
+		return strings.TrimSuffix(string(p), "/") + path
+	}
+	return "https://" + host + path
+}
+
+func (c *rest) get(ctx context.Context, to api, path string, q url.Values, scope string, out any) error {
+	return c.call(ctx, http.MethodGet, to, path, q, nil, scope, out)
 }
 
 // call makes one request. scope is what it needs. A token that Google refuses is renewed once.
-func (a *Account) call(ctx context.Context, method string, to api, path string, q url.Values, in any, scope string, out any) error {
+func (c *rest) call(ctx context.Context, method string, to api, path string, q url.Values, in any, scope string, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var body []byte
@@ -74,25 +85,25 @@ func (a *Account) call(ctx context.Context, method string, to api, path string, 
 			return fmt.Errorf("write a request to Google: %w", err)
 		}
 	}
-	link := a.s.at(to.host, to.path) + path
+	link := c.Place.at(to.host, to.path) + path
 	if len(q) > 0 {
 		link += "?" + q.Encode()
 	}
 	for again := false; ; again = true {
-		access, err := a.SignIn.Token(ctx)
+		access, err := c.SignIn.Token(ctx)
 		if err != nil {
 			return err
 		}
 		if access == "" {
 			return &failure{err: signIn()}
 		}
-		resp, err := a.send(ctx, method, link, access, body)
+		resp, err := c.send(ctx, method, link, access, body)
 		if err != nil {
 			return err
 		}
 		if resp.StatusCode == http.StatusUnauthorized && !again {
 			_ = resp.Body.Close() // the refusal says nothing more
-			switch retry, err := a.SignIn.Rejected(ctx, access); {
+			switch retry, err := c.SignIn.Rejected(ctx, access); {
 			case err != nil:
 				return err
 			case retry:
@@ -104,7 +115,7 @@ func (a *Account) call(ctx context.Context, method string, to api, path string, 
 	}
 }
 
-func (a *Account) send(ctx context.Context, method, link, access string, body []byte) (*http.Response, error) {
+func (c *rest) send(ctx context.Context, method, link, access string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, link, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -114,7 +125,7 @@ func (a *Account) send(ctx context.Context, method, link, access string, body []
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := a.Web.RoundTrip(req)
+	resp, err := c.Web.RoundTrip(req)
 	if err != nil {
 		if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return nil, ctx.Err()

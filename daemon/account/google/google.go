@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -30,7 +29,6 @@ type Settings struct {
 	ClientSecret string     `json:"client_secret"`
 	Mail         Access     `json:"mail"`
 	Calendar     Access     `json:"calendar"`
-	Server       string     `json:"server,omitempty"` // a server on this machine in Google's place, for tests
 	Address      string     `json:"address,omitempty"`
 	Calendars    []Calendar `json:"calendars,omitempty"`
 }
@@ -87,7 +85,7 @@ func (s Settings) scopes() (list []string) {
 
 // New checks the values of a new account. It asks no server.
 func New(v map[string]string) (Settings, error) {
-	s := Settings{ClientID: strings.TrimSpace(v["client-id"]), ClientSecret: strings.TrimSpace(v["client-secret"]), Mail: Access(v["mail"]), Calendar: Access(v["calendar"]), Server: v["server"]}
+	s := Settings{ClientID: strings.TrimSpace(v["client-id"]), ClientSecret: strings.TrimSpace(v["client-secret"]), Mail: Access(v["mail"]), Calendar: Access(v["calendar"])}
 	switch {
 	case !slices.Contains([]Access{None, Read, Send}, s.Mail):
 		return s, event.NewFault(event.Invalid, "none, read or send", "mail cannot be %q", s.Mail)
@@ -95,62 +93,54 @@ func New(v map[string]string) (Settings, error) {
 		return s, event.NewFault(event.Invalid, "none, read or write", "calendar cannot be %q", s.Calendar)
 	case s.Mail == None && s.Calendar == None:
 		return s, event.NewFault(event.Invalid, "for example --mail read", "an account without mail and calendar is of no use")
-	case s.Server == "" && !strings.HasSuffix(s.ClientID, ".apps.googleusercontent.com"):
+	case !strings.HasSuffix(s.ClientID, ".apps.googleusercontent.com"):
 		return s, event.NewFault(event.Invalid, "copy it from https://console.cloud.google.com/auth/clients; it ends with .apps.googleusercontent.com", "this is no client id of Google")
-	}
-	if s.Server != "" {
-		u, err := url.Parse(s.Server)
-		if err != nil {
-			return s, event.NewFault(event.Invalid, "", "server: %v", err)
-		}
-		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.IsLoopback() {
-			return s, event.NewFault(event.Invalid, "leave it out", "server is for tests: it must be on this machine")
-		}
 	}
 	return s, nil
 }
 
-// at returns an address of Google, or of the server in its place.
-func (s Settings) at(host, path string) string {
-	if s.Server != "" {
-		return strings.TrimSuffix(s.Server, "/") + path
-	}
-	return "https://" + host + path
-}
-
 // SignIn describes the sign-in of an account (https://accounts.google.com/.well-known/openid-configuration). Without access_type=offline Google
 // gives no refresh token, and without prompt=consent none but at the first time.
-func SignIn(s Settings) oauth.Config {
+func SignIn(s Settings, at Place) oauth.Config {
 	return oauth.Config{
 		Title: "Google", Again: "hob account login google", Resource: "https://www.googleapis.com", ClientID: s.ClientID,
 		ClientSecret: func(context.Context) (string, error) { return s.ClientSecret, nil },
 		Provider: &oauth.Provider{
-			Issuer: s.at("accounts.google.com", ""), AuthURL: s.at("accounts.google.com", "/o/oauth2/v2/auth"), TokenURL: s.at("oauth2.googleapis.com", "/token"),
-			RevokeURL: s.at("oauth2.googleapis.com", "/revoke"), Scopes: s.scopes(), Params: url.Values{"access_type": {"offline"}, "prompt": {"consent"}},
+			Issuer: at.at("accounts.google.com", ""), AuthURL: at.at("accounts.google.com", "/o/oauth2/v2/auth"), TokenURL: at.at("oauth2.googleapis.com", "/token"),
+			RevokeURL: at.at("oauth2.googleapis.com", "/revoke"), Scopes: s.scopes(), Params: url.Values{"access_type": {"offline"}, "prompt": {"consent"}},
 		},
 	}
 }
+
+// Place is the address of a server in Google's place, for tests; "": Google itself. Nothing that the owner or a program says sets it.
+type Place string
 
 // Parts are the parts of the world that an account needs.
 type Parts struct {
 	Web     http.RoundTripper
 	SignIn  *oauth.Account
 	Journal string // folder of the journal of sent mails
+	Place   Place
 }
 
 // Account answers questions about the mail and the calendars of an account. It is safe for concurrent use.
 type Account struct {
+	Mailbox
+	Agenda
 	s Settings
-	Parts
+	c *rest
 }
 
 // Open makes an account. It asks no server.
-func Open(s Settings, p Parts) *Account { return &Account{s, p} }
+func Open(s Settings, p Parts) *Account {
+	c := &rest{p}
+	return &Account{Mailbox{s, c, journals(p.Journal)}, Agenda{s, c}, s, c}
+}
 
 // Check calls each interface that was granted once, and returns the settings with what it has found.
 func (a *Account) Check(ctx context.Context) (Settings, error) {
 	s := a.s
-	state, err := a.SignIn.State(ctx)
+	state, err := a.c.SignIn.State(ctx)
 	switch {
 	case err != nil:
 		return s, err
@@ -166,7 +156,7 @@ func (a *Account) Check(ctx context.Context) (Settings, error) {
 		var me struct {
 			Address string `json:"emailAddress"`
 		}
-		if err := a.get(ctx, mailAPI(), "/profile", nil, scopeMail, &me); err != nil {
+		if err := a.c.get(ctx, mailAPI(), "/profile", nil, scopeMail, &me); err != nil {
 			return s, err
 		}
 		s.Address = me.Address
@@ -183,7 +173,7 @@ func (a *Account) Check(ctx context.Context) (Settings, error) {
 		if len(s.Calendars) > 0 { // the list needs another scope than the events
 			now := time.Now()
 			q := url.Values{"maxResults": {"1"}, "timeMin": {now.Format(time.RFC3339)}, "timeMax": {now.Add(time.Hour).Format(time.RFC3339)}}
-			err = a.get(ctx, calendarAPI(), "/calendars/"+url.PathEscape(s.Calendars[0].ID)+"/events", q, scopeEvents, &struct{}{})
+			err = a.c.get(ctx, calendarAPI(), "/calendars/"+url.PathEscape(s.Calendars[0].ID)+"/events", q, scopeEvents, &struct{}{})
 		}
 	}
 	return s, err
@@ -205,7 +195,7 @@ func (s Settings) Has() (list []string) {
 }
 
 // HasCalendar reports whether the owner has granted calendars.
-func (a *Account) HasCalendar() bool { return a.s.Calendar != None }
+func (a Agenda) HasCalendar() bool { return a.s.Calendar != None }
 
 // Parse reads stored settings.
 func Parse(raw json.RawMessage) (s Settings, err error) {

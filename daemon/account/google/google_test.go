@@ -64,11 +64,11 @@ func newWorld(t *testing.T, mail, cal string) *world {
 		}
 	})
 	var err error
-	w.settings, err = google.New(map[string]string{"client-id": googletest.ClientID, "client-secret": googletest.ClientSecret, "mail": mail, "calendar": cal, "server": w.URL})
+	w.settings, err = google.New(map[string]string{"client-id": googletest.ClientID, "client-secret": googletest.ClientSecret, "mail": mail, "calendar": cal})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := google.SignIn(w.settings)
+	c := google.SignIn(w.settings, google.Place(w.URL))
 	c.Key, c.Vault, c.Redact, c.HTTP, c.Now, c.Log = "account-google-tokens", vault{}, &secret.Redactor{}, &http.Client{}, time.Now, slog.New(slog.DiscardHandler)
 	c.Lost = func(_ context.Context, why string) { w.lost = append(w.lost, why) }
 	w.signIn = oauth.New(c)
@@ -78,7 +78,7 @@ func newWorld(t *testing.T, mail, cal string) *world {
 
 // open makes the account anew, as after a restart.
 func (w *world) open() {
-	w.Account = google.Open(w.settings, google.Parts{Web: http.DefaultTransport, SignIn: w.signIn, Journal: w.journal})
+	w.Account = google.Open(w.settings, google.Parts{Web: http.DefaultTransport, SignIn: w.signIn, Journal: w.journal, Place: google.Place(w.URL)})
 }
 
 // enter signs in and reads what the account has.
@@ -137,7 +137,7 @@ func TestScopes(t *testing.T) {
 			t.Errorf("%v: %s, %s, %v", access, got, w.settings.Address, err)
 		}
 	}
-	for _, v := range []map[string]string{{"mail": "all", "calendar": "read"}, {"mail": "none", "calendar": "none"}, {"mail": "read", "calendar": "read", "client-id": "x"}, {"mail": "read", "calendar": "read", "server": "https://evil.example"}} {
+	for _, v := range []map[string]string{{"mail": "all", "calendar": "read"}, {"mail": "none", "calendar": "none"}, {"mail": "read", "calendar": "read", "client-id": "x"}} {
 		if _, err := google.New(v); err == nil {
 			t.Errorf("%v is taken", v)
 		}

@@ -51,8 +51,15 @@ func (m message) hit(header func(string) string) gmail.Hit {
 	}
 }
 
+// Mailbox is the mail of an account.
+type Mailbox struct {
+	s        Settings
+	c        *rest
+	journals journals
+}
+
 // granted reports whether the owner has granted mail, and with send to send it.
-func (a *Account) granted(send bool) error {
+func (a Mailbox) granted(send bool) error {
 	switch {
 	case send && a.s.Mail != Send:
 		return tools.Refuse(tools.Denied, "the owner allows it with: "+giving(scopeCompose), "the account google may not send mail")
@@ -63,7 +70,7 @@ func (a *Account) granted(send bool) error {
 }
 
 // SearchMail returns a page of what a search finds. Google's list has only ids, so each mail is asked for.
-func (a *Account) SearchMail(ctx context.Context, q gmail.Query) (page gmail.Page, err error) {
+func (a Mailbox) SearchMail(ctx context.Context, q gmail.Query) (page gmail.Page, err error) {
 	if err := a.granted(false); err != nil {
 		return page, err
 	}
@@ -75,13 +82,13 @@ func (a *Account) SearchMail(ctx context.Context, q gmail.Query) (page gmail.Pag
 	if q.Page != "" {
 		ask.Set("pageToken", q.Page)
 	}
-	if err := a.get(ctx, mailAPI(), "/messages", ask, scopeMail, &list); err != nil {
+	if err := a.c.get(ctx, mailAPI(), "/messages", ask, scopeMail, &list); err != nil {
 		return page, err
 	}
 	page.Next = list.NextPageToken
 	for _, m := range list.Messages[:min(len(list.Messages), q.Limit)] {
 		var one message
-		err := a.get(ctx, mailAPI(), "/messages/"+url.PathEscape(m.ID), url.Values{"format": {"metadata"}, "metadataHeaders": {"From", "To", "Subject"}}, scopeMail, &one)
+		err := a.c.get(ctx, mailAPI(), "/messages/"+url.PathEscape(m.ID), url.Values{"format": {"metadata"}, "metadataHeaders": {"From", "To", "Subject"}}, scopeMail, &one)
 		if status(err) == 404 {
 			continue // it was deleted meanwhile
 		}
@@ -94,12 +101,12 @@ func (a *Account) SearchMail(ctx context.Context, q gmail.Query) (page gmail.Pag
 }
 
 // ReadMail reads a mail.
-func (a *Account) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
+func (a Mailbox) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
 	if err := a.granted(false); err != nil {
 		return gmail.Mail{}, err
 	}
 	var m message
-	if err := a.get(ctx, mailAPI(), "/messages/"+url.PathEscape(id), url.Values{"format": {"raw"}}, scopeMail, &m); err != nil {
+	if err := a.c.get(ctx, mailAPI(), "/messages/"+url.PathEscape(id), url.Values{"format": {"raw"}}, scopeMail, &m); err != nil {
 		return gmail.Mail{}, err
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(m.Raw, "="))
@@ -115,6 +122,6 @@ func (a *Account) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
 }
 
 // PlanMail says from where a mail would go.
-func (a *Account) PlanMail(context.Context) (gmail.Plan, error) {
+func (a Mailbox) PlanMail(context.Context) (gmail.Plan, error) {
 	return gmail.Plan{Account: Name, From: a.s.Address}, a.granted(true)
 }

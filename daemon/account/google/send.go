@@ -38,11 +38,11 @@ type journal struct {
 const keepJournal = 30 * 24 * time.Hour
 
 // SendMail makes a draft, commits its id, and sends the draft. Google consumes a draft by sending it, so it goes out once: a draft that is gone was sent.
-func (a *Account) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, error) {
+func (a Mailbox) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, error) {
 	if err := a.granted(true); err != nil {
 		return gmail.Sent{}, err
 	}
-	j, err := a.journal(d.Key)
+	j, err := a.journals.read(d.Key)
 	switch {
 	case err != nil:
 		return gmail.Sent{}, err
@@ -53,7 +53,7 @@ func (a *Account) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, erro
 			return gmail.Sent{}, err
 		}
 		fail.Point("gmail.drafted")
-		if err := a.commit(d.Key, j); err != nil {
+		if err := a.journals.commit(d.Key, j); err != nil {
 			return gmail.Sent{}, err
 		}
 	default:
@@ -67,7 +67,7 @@ func (a *Account) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, erro
 	}
 	fail.Point("gmail.committed")
 	var m message
-	err = a.call(ctx, http.MethodPost, mailAPI(), "/drafts/send", nil, map[string]string{"id": j.Draft}, scopeCompose, &m)
+	err = a.c.call(ctx, http.MethodPost, mailAPI(), "/drafts/send", nil, map[string]string{"id": j.Draft}, scopeCompose, &m)
 	fail.Point("gmail.sent")
 	if err == nil {
 		return a.done(d, j, gmail.Sent{ID: m.ID, Thread: m.ThreadID})
@@ -79,17 +79,17 @@ func (a *Account) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, erro
 }
 
 // done commits that a mail was sent.
-func (a *Account) done(d gmail.Draft, j journal, s gmail.Sent) (gmail.Sent, error) {
+func (a Mailbox) done(d gmail.Draft, j journal, s gmail.Sent) (gmail.Sent, error) {
 	j.Sent, j.Thread = s.ID, s.Thread
-	return s, a.commit(d.Key, j)
+	return s, a.journals.commit(d.Key, j)
 }
 
 // afterFault finds out what became of a draft whose sending has failed. If it can still be deleted, it was not sent, and never will be.
-func (a *Account) afterFault(ctx context.Context, d gmail.Draft, j journal, cause error) (gmail.Sent, error) {
-	err := a.call(ctx, http.MethodDelete, mailAPI(), "/drafts/"+url.PathEscape(j.Draft), nil, nil, scopeCompose, nil)
+func (a Mailbox) afterFault(ctx context.Context, d gmail.Draft, j journal, cause error) (gmail.Sent, error) {
+	err := a.c.call(ctx, http.MethodDelete, mailAPI(), "/drafts/"+url.PathEscape(j.Draft), nil, nil, scopeCompose, nil)
 	switch {
 	case err == nil:
-		if err := os.Remove(a.journalPath(d.Key)); err != nil {
+		if err := os.Remove(a.journals.path(d.Key)); err != nil {
 			return gmail.Sent{}, fmt.Errorf("remove the journal of a mail: %w", err)
 		}
 		code, _, hint, ok := tools.Refusal(cause)
@@ -104,8 +104,8 @@ func (a *Account) afterFault(ctx context.Context, d gmail.Draft, j journal, caus
 }
 
 // draftThere reports whether a draft is still there.
-func (a *Account) draftThere(ctx context.Context, j journal) (bool, error) {
-	err := a.get(ctx, mailAPI(), "/drafts/"+url.PathEscape(j.Draft), url.Values{"format": {"minimal"}}, scopeCompose, &struct{}{})
+func (a Mailbox) draftThere(ctx context.Context, j journal) (bool, error) {
+	err := a.c.get(ctx, mailAPI(), "/drafts/"+url.PathEscape(j.Draft), url.Values{"format": {"minimal"}}, scopeCompose, &struct{}{})
 	if status(err) == http.StatusNotFound {
 		return false, nil
 	}
@@ -113,9 +113,9 @@ func (a *Account) draftThere(ctx context.Context, j journal) (bool, error) {
 }
 
 // wasSent looks a mail up whose draft is gone, in its conversation. The owner may have deleted the draft by hand: then nothing there was sent since.
-func (a *Account) wasSent(ctx context.Context, d gmail.Draft, j journal) (gmail.Sent, error) {
+func (a Mailbox) wasSent(ctx context.Context, d gmail.Draft, j journal) (gmail.Sent, error) {
 	var thread struct{ Messages []message }
-	err := a.get(ctx, mailAPI(), "/threads/"+url.PathEscape(j.Thread), url.Values{"format": {"minimal"}}, scopeMail, &thread)
+	err := a.c.get(ctx, mailAPI(), "/threads/"+url.PathEscape(j.Thread), url.Values{"format": {"minimal"}}, scopeMail, &thread)
 	if err != nil && status(err) != http.StatusNotFound {
 		return gmail.Sent{}, err
 	}
@@ -128,14 +128,14 @@ func (a *Account) wasSent(ctx context.Context, d gmail.Draft, j journal) (gmail.
 }
 
 // draft makes a draft at Google. One whose answer is lost stays there unsent.
-func (a *Account) draft(ctx context.Context, d gmail.Draft) (journal, error) {
+func (a Mailbox) draft(ctx context.Context, d gmail.Draft) (journal, error) {
 	var m struct {
 		Raw      string `json:"raw"`
 		ThreadID string `json:"threadId,omitempty"`
 	}
 	var answered message
 	if d.Answers != "" {
-		err := a.get(ctx, mailAPI(), "/messages/"+url.PathEscape(d.Answers), url.Values{"format": {"metadata"}, "metadataHeaders": {"Message-ID", "References"}}, scopeMail, &answered)
+		err := a.c.get(ctx, mailAPI(), "/messages/"+url.PathEscape(d.Answers), url.Values{"format": {"metadata"}, "metadataHeaders": {"Message-ID", "References"}}, scopeMail, &answered)
 		if err != nil {
 			return journal{}, err
 		}
@@ -150,7 +150,7 @@ func (a *Account) draft(ctx context.Context, d gmail.Draft) (journal, error) {
 		ID      string
 		Message message
 	}
-	if err := a.call(ctx, http.MethodPost, mailAPI(), "/drafts", nil, map[string]any{"message": m}, scopeCompose, &made); err != nil {
+	if err := a.c.call(ctx, http.MethodPost, mailAPI(), "/drafts", nil, map[string]any{"message": m}, scopeCompose, &made); err != nil {
 		return journal{}, err
 	}
 	if made.ID == "" || made.Message.ThreadID == "" {
@@ -166,7 +166,7 @@ const messageID = `<[!-;=?-~]{1,250}>`
 const maxReferences = 20
 
 // compose writes a mail (RFC 5322). Gmail adds Message-ID and Date.
-func (a *Account) compose(d gmail.Draft, answered message) ([]byte, error) {
+func (a Mailbox) compose(d gmail.Draft, answered message) ([]byte, error) {
 	var b bytes.Buffer
 	add := func(name, value string) {
 		if value != "" {
@@ -196,11 +196,14 @@ func (a *Account) compose(d gmail.Draft, answered message) ([]byte, error) {
 	return b.Bytes(), errors.Join(err, w.Close())
 }
 
-func (a *Account) journalPath(key string) string { return filepath.Join(a.Journal, key) }
+// journals is the folder of the journals of sent mails.
+type journals string
 
-// journal reads the journal of a mail; the zero value: there is none.
-func (a *Account) journal(key string) (j journal, err error) {
-	raw, err := os.ReadFile(a.journalPath(key))
+func (f journals) path(key string) string { return filepath.Join(string(f), key) }
+
+// read reads the journal of a mail; the zero value: there is none.
+func (f journals) read(key string) (j journal, err error) {
+	raw, err := os.ReadFile(f.path(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return j, nil
 	}
@@ -214,24 +217,24 @@ func (a *Account) journal(key string) (j journal, err error) {
 }
 
 // commit writes the journal of a mail atomically and durably, and removes old ones.
-func (a *Account) commit(key string, j journal) error {
+func (f journals) commit(key string, j journal) error {
 	raw, err := json.Marshal(j)
 	if err == nil {
-		err = os.MkdirAll(a.Journal, 0o700)
+		err = os.MkdirAll(string(f), 0o700)
 	}
 	if err == nil {
-		err = durable(a.Journal, key, raw)
+		err = durable(string(f), key, raw)
 	}
 	if err != nil {
 		return fmt.Errorf("write the journal of a mail: %w", err)
 	}
-	list, err := os.ReadDir(a.Journal)
+	list, err := os.ReadDir(string(f))
 	if err != nil {
 		return fmt.Errorf("look for old journals: %w", err)
 	}
 	for _, e := range list {
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keepJournal {
-			_ = os.Remove(a.journalPath(e.Name())) // the next commit tries again
+			_ = os.Remove(f.path(e.Name())) // the next commit tries again
 		}
 	}
 	return nil
