@@ -12,7 +12,7 @@ import (
 // complete.
 func ToolNames() []string {
 	return []string{
-		"agents_list", "anthropic_usage", "apply_patch", "ask", "calendar_create_event", "calendar_get_event", "calendar_list_events", "capabilities_refresh", "complete_task", "context_delete", "context_read", "context_refresh", "context_search", "context_tree", "context_write", "cron", "edit", "exec", "fail_task", "glob", "grep", "http", "linkedin_job_detail", "linkedin_jobs", "ls", "mcp_resource_read", "mcp_resources", "memory_forget", "memory_get", "memory_search", "memory_write", "message",
+		"agents_list", "anthropic_usage", "apply_patch", "ask", "calendar_create_event", "calendar_get_event", "calendar_list_events", "capabilities_refresh", "complete_task", "context_delete", "context_read", "context_refresh", "context_search", "context_tree", "context_write", "cron", "edit", "exec", "fail_task", "glob", "gmail_read", "gmail_search", "gmail_send", "grep", "http", "linkedin_job_detail", "linkedin_jobs", "ls", "mcp_resource_read", "mcp_resources", "memory_forget", "memory_get", "memory_search", "memory_write", "message",
 		"notebook_edit", "plan", "process", "read", "result_read", "sessions_history", "sessions_list", "sessions_send", "sessions_spawn", "sessions_status", "skill", "subagents",
 		"task_add", "task_list", "task_update", "tmux", "todo", "tool", "wait_task", "watch", "web_fetch", "web_search", "write",
 	}

@@ -47,6 +47,7 @@ func themes() []theme {
 		{"mcp", "Programs of others", "Uses programs and services that the owner has plugged in, after he has accepted what they offer."},
 		{"calendar", "Calendar", "Looks into the owner's calendars and adds events; it asks before it invites anybody."},
 		{"spending", "Spending at Anthropic", "Reads what the owner's organization has used of the models of Anthropic, and what that cost."},
+		{"mail", "Mail", "Searches and reads the owner's mail and sends mail from the owner's address."},
 		{"linkedin", "Job offers", "Looks for public offers of work at LinkedIn and reads them."},
 		{"skills", "Skills", "Follows instructions that the owner has accepted."},
 	}
