@@ -83,7 +83,7 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 			"caldav gives hob your calendars: --url, --user, --password.\n" +
 			"anthropic_usage gives it the reports of your organization at Anthropic: --key.\n" +
 			"linkedin switches on the tools for public job offers; it needs nothing.\n" +
-			"google gives it your mail and calendars, as far as you allow with --mail and --calendar. It needs an OAuth client of your own, which docs/accounts.md shows\n" +
+			"google gives it your mail and calendars, as far as you allow with --mail and --calendar. It needs an OAuth client of your own, which docs/google.md shows\n" +
 			"how to make in ten minutes, then a sign-in in a browser.\n\n" +
 			"A password or key is tried at once and stored in the keyring, or in a file that only you can read; the config never holds it. Many services want an app password\n" +
 			"in place of your own. Adding an account again replaces it.",

@@ -291,7 +291,7 @@ func (s SignIns) Look(ctx context.Context) {
 		}
 		if left := state.Ends.Sub(s.accounts.Links.Now()); state.SignedIn && !state.Ends.IsZero() && left < tellBefore {
 			s.accounts.Links.Tell(ctx, fmt.Sprintf("account:%s:ends:%d", k.Name, state.Ends.Unix()), fmt.Sprintf("The sign-in to %s ends %s. Sign in again before: hob account login %s. "+
-				"Google ends it after seven days as long as your project there is in testing: docs/accounts.md says how to publish it.", k.Name, within(left), k.Name))
+				"Google ends it after seven days as long as your project there is in testing: docs/google.md says how to publish it.", k.Name, within(left), k.Name))
 		}
 	}
 }
