@@ -98,10 +98,26 @@ func TestTmux(t *testing.T) {
 		}
 		t.Fatalf("%q is not shown", line)
 	}
+	// prompted waits until a shell that was interrupted has its prompt again: it drops what is typed before.
+	prompted := func() {
+		t.Helper()
+		for t.Context().Err() == nil {
+			res, out := do(map[string]any{"action": "capture", "session": "work"})
+			if res.IsError {
+				t.Fatal(res.Content)
+			}
+			lines := strings.Split(strings.TrimSpace(out.Screen), "\n")
+			if last := strings.TrimSpace(lines[len(lines)-1]); strings.HasSuffix(last, "$") || strings.HasSuffix(last, "#") {
+				return
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	}
 	until("abc", map[string]any{"session": "work"})
 	do(map[string]any{"action": "send", "session": "work", "command": "echo begu'n'; sleep 1000"})
 	until("begun", map[string]any{"session": "work"})
 	do(map[string]any{"action": "send", "session": "work", "command": "C-c"})
+	prompted()
 	do(map[string]any{"action": "send", "session": "work", "command": "echo go'e's on"})
 	until("goes on", map[string]any{"session": "work"})
 	if res, _ := do(map[string]any{"action": "create", "session": "work"}); res.Code != tools.Conflict {
