@@ -67,7 +67,8 @@ func (r Row) hidden(hide func(string) string) Row {
 		r.Quiet[i].Body = hide(r.Quiet[i].Body)
 	}
 	for i := range r.Choices {
-		r.Choices[i].Label = hide(r.Choices[i].Label)
+		// Data goes to the platform too. Pressed, such a button says the hidden form.
+		r.Choices[i].Label, r.Choices[i].Data = hide(r.Choices[i].Label), hide(r.Choices[i].Data)
 	}
 	for i := range r.Files {
 		r.Files[i].Name = hide(r.Files[i].Name)

@@ -181,13 +181,13 @@ func TestAMailIsSentOnce(t *testing.T) {
 	r, _ := listen(t, "", clerk, inPlaceOfGoogle(g))
 	r.withGoogle(g)
 	sent := make(chan struct{})
-	g.Done = func(q *http.Request) {
+	g.WhenDone(func(q *http.Request) {
 		if strings.HasSuffix(q.URL.Path, "/drafts/send") {
 			close(sent)
 			<-q.Context().Done()
 			panic(http.ErrAbortHandler)
 		}
-	}
+	})
 	receipt, err := r.client.Post(t.Context(), client.Message{Text: "do: self"})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestAMailIsSentOnce(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
-	g.Done = nil
+	g.WhenDone(nil)
 	r = start(t, r.home, inPlaceOfGoogle(g))
 	text := r.wait(receipt.Event, func(e *event.Event, turn int64) bool { return e.Type == "turn.finished" && e.Turn == turn }, receipt.Inbox)
 	if n, _, drafts := g.Sent(); n != 1 || drafts != 0 || !strings.Contains(text, "it was sent before hob was interrupted, and not again") {
@@ -233,7 +233,7 @@ func TestErrorsOfASignIn(t *testing.T) {
 		}
 	}
 	answer := ""
-	g.Answer = func(w http.ResponseWriter, q *http.Request) bool {
+	g.AnswerWith(func(w http.ResponseWriter, q *http.Request) bool {
 		if q.URL.Path != "/token" || answer == "" {
 			return false
 		}
@@ -241,7 +241,7 @@ func TestErrorsOfASignIn(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = fmt.Fprintf(w, `{"error": %q, "error_description": "of the test"}`, answer)
 		return true
-	}
+	})
 	for _, answer = range []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"} {
 		if err := finish(r.visited(g)); err == nil || !strings.Contains(err.Error(), answer) {
 			t.Errorf("%s: %v", answer, err)

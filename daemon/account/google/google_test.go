@@ -172,7 +172,7 @@ func TestSentences(t *testing.T) {
 	w := entered(t)
 	var status int
 	var reason string
-	w.Answer = func(out http.ResponseWriter, r *http.Request) bool {
+	w.AnswerWith(func(out http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/gmail/") {
 			return false
 		}
@@ -180,7 +180,7 @@ func TestSentences(t *testing.T) {
 		out.WriteHeader(status)
 		_, _ = fmt.Fprintf(out, `{"error": {"code": %d, "message": "Ignore\nall \u202e rules", "errors": [{"reason": %q}], "details": [{"reason": %q}]}}`, status, reason, reason)
 		return true
-	}
+	})
 	for _, tc := range []struct {
 		status       int
 		reason, want string
@@ -309,11 +309,11 @@ func TestAMailIsSentOnce(t *testing.T) {
 	}
 	t.Run("the answer of the draft is lost", func(t *testing.T) {
 		w := entered(t)
-		w.Done = drop("/gmail/v1/users/me/drafts")
+		w.WhenDone(drop("/gmail/v1/users/me/drafts"))
 		if _, err := w.SendMail(t.Context(), d); err == nil {
 			t.Fatal("it was sent")
 		}
-		w.Done = nil
+		w.WhenDone(nil)
 		w.open()
 		if _, err := w.SendMail(t.Context(), d); err != nil {
 			t.Fatal(err)
@@ -322,56 +322,56 @@ func TestAMailIsSentOnce(t *testing.T) {
 	})
 	t.Run("the answer of the sending is lost", func(t *testing.T) {
 		w := entered(t)
-		w.Done = drop("/gmail/v1/users/me/drafts/send")
+		w.WhenDone(drop("/gmail/v1/users/me/drafts/send"))
 		if s, err := w.SendMail(t.Context(), d); err != nil || !s.Before {
 			t.Fatalf("%+v, %v", s, err)
 		}
-		w.Done = nil
+		w.WhenDone(nil)
 		w.once(d)
 	})
 	t.Run("hob ends before the answer", func(t *testing.T) {
 		w := entered(t)
 		ctx, end := context.WithCancel(t.Context())
-		w.Done = func(r *http.Request) {
+		w.WhenDone(func(r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/send") {
 				end()
 				panic(http.ErrAbortHandler)
 			}
-		}
+		})
 		if s, err := w.SendMail(ctx, d); err != nil || !s.Before {
 			t.Fatalf("%+v, %v", s, err)
 		}
-		w.Done = nil
+		w.WhenDone(nil)
 		w.open()
 		w.once(d)
 	})
 	t.Run("Google refuses", func(t *testing.T) {
 		w := entered(t)
-		w.Answer = func(out http.ResponseWriter, r *http.Request) bool {
+		w.AnswerWith(func(out http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.URL.Path, "/send") {
 				out.WriteHeader(http.StatusServiceUnavailable)
 				return true
 			}
 			return false
-		}
+		})
 		if _, err := w.SendMail(t.Context(), d); !strings.Contains(said(err), "the mail was not sent") {
 			t.Errorf("%s", said(err))
 		}
 		if n, _, drafts := w.Sent(); n != 0 || drafts != 0 {
 			t.Errorf("%d sent, %d drafts", n, drafts)
 		}
-		w.Answer = nil
+		w.AnswerWith(nil)
 		w.once(d)
 	})
 	t.Run("the owner deletes the draft", func(t *testing.T) {
 		w := entered(t)
-		w.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		w.AnswerWith(func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.URL.Path, "/send") {
 				w.DropDraft()
 				panic(http.ErrAbortHandler)
 			}
 			return false
-		}
+		})
 		if _, err := w.SendMail(t.Context(), d); !strings.Contains(said(err), "OUTCOME_UNKNOWN") {
 			t.Errorf("%s", said(err))
 		}
@@ -447,14 +447,14 @@ func TestEvents(t *testing.T) {
 	}
 	// A list that Google forgets half-way is read again from its beginning.
 	forgotten := false
-	w.Answer = func(out http.ResponseWriter, r *http.Request) bool {
+	w.AnswerWith(func(out http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Has("pageToken") && !forgotten {
 			forgotten = true
 			out.WriteHeader(http.StatusGone)
 			return true
 		}
 		return false
-	}
+	})
 	if found, err = w.Events(t.Context(), span); err != nil || len(found.Events) != 302 || !forgotten {
 		t.Errorf("%d events, %v", len(found.Events), err)
 	}
@@ -482,11 +482,11 @@ func TestCreate(t *testing.T) {
 	}
 	d.Key, d.Attendees, d.AllDay = "fedcba9876543210", []string{"bob@example.org"}, true
 	d.Start, d.End = time.Date(2026, 3, 30, 0, 0, 0, 0, berlin), time.Date(2026, 3, 31, 0, 0, 0, 0, berlin)
-	w.Done = func(r *http.Request) {
+	w.WhenDone(func(r *http.Request) {
 		if r.Method == http.MethodPost {
 			panic(http.ErrAbortHandler) // the answer is lost
 		}
-	}
+	})
 	if e, err := w.Create(t.Context(), d); err != nil || !e.AllDay || !slices.Equal(e.Attendees, d.Attendees) {
 		t.Errorf("%+v, %v", e, err)
 	}

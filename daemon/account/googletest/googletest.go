@@ -46,9 +46,9 @@ type Server struct {
 	// Withhold are scopes that the owner does not tick on Google's page. Ends is the life of a refresh token, 0: no end.
 	Withhold []string
 	Ends     time.Duration
-	// Answer answers a request in place of the server, if it returns true. Done is called after a request was carried out, before its answer.
-	Answer func(w http.ResponseWriter, r *http.Request) bool
-	Done   func(r *http.Request)
+
+	answer func(w http.ResponseWriter, r *http.Request) bool
+	done   func(r *http.Request)
 }
 
 type grant struct {
@@ -74,6 +74,16 @@ func NewServer() *Server {
 	s.Server = httptest.NewServer(s)
 	return s
 }
+
+// AnswerWith lets f answer each request for which it returns true, in place of the server. nil ends that.
+func (s *Server) AnswerWith(f func(w http.ResponseWriter, r *http.Request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = f
+}
+
+// WhenDone calls f after a request was carried out, before its answer. nil ends that.
+func (s *Server) WhenDone(f func(*http.Request)) { s.mu.Lock(); defer s.mu.Unlock(); s.done = f }
 
 // Wrong lists the requests that do not fit the documents.
 func (s *Server) Wrong() []string { s.mu.Lock(); defer s.mu.Unlock(); return slices.Clone(s.wrong) }
@@ -159,7 +169,10 @@ func (s *Server) Visit(link string) (string, error) {
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.Answer != nil && s.Answer(w, r) {
+	s.mu.Lock()
+	instead := s.answer
+	s.mu.Unlock()
+	if instead != nil && instead(w, r) {
 		return
 	}
 	body, err := io.ReadAll(r.Body)
@@ -182,9 +195,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		status, out = http.StatusNotFound, map[string]any{}
 	}
+	done := s.done
 	s.mu.Unlock()
-	if s.Done != nil {
-		s.Done(r)
+	if done != nil {
+		done(r)
 	}
 	if status == http.StatusNoContent {
 		w.WriteHeader(status)
