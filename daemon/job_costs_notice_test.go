@@ -18,6 +18,14 @@ func (r *running) costly() (list []string) {
 	return list
 }
 
+// settled returns when the costs were looked at once more: the start does so beside everything else, the command before it answers.
+func (r *running) settled(model string) {
+	r.t.Helper()
+	if got, want := r.say("/model default"), "From now on I ask "+model+"."; got != want {
+		r.t.Fatalf("/model says %q, want %q", got, want)
+	}
+}
+
 // U32: jobs that were free and now cost money are named once, when a model with a price takes the interpreter's place; reminders never are.
 func TestJobsThatBeginToCostAreNamedOnce(t *testing.T) {
 	model := llmtest.NewServer()
@@ -31,6 +39,7 @@ func TestJobsThatBeginToCostAreNamedOnce(t *testing.T) {
 	if got := strings.Join(r.jobs(), " "); !strings.Contains(got, "=say: good morning") {
 		t.Errorf("jobs %s", got)
 	}
+	r.settled("builtin")
 	paid := fmt.Sprintf("[model]\nbackend = \"compatible\"\nmodel = \"m\"\nbase_url = %q\n", model.URL)
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
@@ -38,6 +47,8 @@ func TestJobsThatBeginToCostAreNamedOnce(t *testing.T) {
 	write(t, home, paid)
 	for range 2 { // and not again after the next start
 		r = start(t, home)
+		r.until("the notice", func() bool { return len(r.costly()) > 0 })
+		r.settled("compatible/m")
 		got := r.costly()
 		if len(got) != 1 || !strings.Contains(got[0], "backup: run backup.sh") || !strings.Contains(got[0], ": list files") || strings.Contains(got[0], "good morning") {
 			t.Errorf("notices %q", got)
@@ -50,6 +61,7 @@ func TestJobsThatBeginToCostAreNamedOnce(t *testing.T) {
 	write(t, fresh, paid)
 	r = start(t, fresh)
 	r.cron(map[string]any{"action": "add", "name": "paid", "schedule": "every 24h", "prompt": "brief me"})
+	r.settled("compatible/m")
 	if got := r.costly(); len(got) > 0 {
 		t.Errorf("a home that had a model from the first: %q", got)
 	}

@@ -61,6 +61,7 @@ func TestOneNoticeForOneWrongSection(t *testing.T) {
 	write(t, home, config)
 	for n := range 2 {
 		r := start(t, home)
+		r.until("the notice", func() bool { return len(r.notices()) > 0 })
 		if got := r.notices(); !like(got, missing) || !strings.Contains(got[0], "hob doctor") || strings.Contains(strings.Join(got, ""), "no longer") {
 			t.Errorf("start %d: told %q", n, got)
 		}
@@ -80,6 +81,7 @@ func TestOneNoticeForOneWrongSection(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = start(t, home)
+	r.until("the notice of the secret that is missing again", func() bool { return len(r.notices()) > 2 })
 	if got := r.notices(); len(got) != 3 || !strings.HasPrefix(got[2], missing) {
 		t.Errorf("when it is missing again: told %q", got)
 	}

@@ -234,10 +234,15 @@ func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 		row.Todo = append(row.Todo, p.Delivery)
 	}
 	if r.Quiet && len(r.Parts) == 0 && len(r.Files) == 0 {
-		for _, other := range o.rows {
-			if other.Quiet && other.To == r.To && other.State == "ready" && len(other.Parts)+len(other.Files) == 0 && !other.NotBefore.After(now) {
-				row.Quiet = append(row.Quiet, channels.HeldBack{ID: other.ID, Body: other.Body, At: other.Created})
+		for _, other := range o.rows[r.ID-1:] {
+			if other.To != r.To || other.State != "ready" || other.NotBefore.After(now) {
+				continue
 			}
+			// Messages to an address keep their order: what follows a message that is sent alone is not joined before it.
+			if !other.Quiet || len(other.Parts)+len(other.Files) > 0 {
+				break
+			}
+			row.Quiet = append(row.Quiet, channels.HeldBack{ID: other.ID, Body: other.Body, At: other.Created})
 		}
 	}
 	return row, true

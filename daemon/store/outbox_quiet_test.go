@@ -109,6 +109,33 @@ func TestQuietHours(t *testing.T) {
 	}
 }
 
+// An urgent message whose own delay ended in the quiet hours, but that was not sent by their end, keeps its place: what was queued after it is not
+// joined to what was queued before it.
+func TestQuietKeepsTheOrder(t *testing.T) {
+	quiet := func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
+	s := fresh(t, func(s *testStore) { s.policy.Quiet = quiet })
+	at := s.at(21, 10, 10)
+	before := s.said(chat, event.ByTurn, event.Normal)
+	late := event.Out{Key: "late", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: "late", Urgency: event.Urgent, NotBefore: at.Add(2 * time.Minute)}
+	if err := s.Calls.Record(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	after := s.said(chat, event.ByTurn, event.Normal)
+	s.at(21, 11, 39)
+	var order []int64
+	for range 3 {
+		rows, err := s.Outbox.Ready(t.Context(), s.now(), 10)
+		if err != nil || len(rows) != 1 || len(rows[0].Quiet) > 1 {
+			t.Fatalf("%+v, %v", rows, err)
+		}
+		order = append(order, rows[0].ID)
+		s.sql("UPDATE outbox SET state = 'done' WHERE id = ?", rows[0].ID)
+	}
+	if want := []int64{before, one[int64](s, "SELECT id FROM outbox WHERE key = 'late'"), after}; !slices.Equal(order, want) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+}
+
 // What the owner says with /quiet holds over his quiet hours, until they begin again.
 func TestQuietCommand(t *testing.T) {
 	quiet := func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
