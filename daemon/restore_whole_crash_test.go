@@ -5,18 +5,17 @@ package daemon_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"hob/daemon"
 )
 
-// The variables that name the home and the backup of the restore that dies.
+// The variables that name the home and the backup of the restore that dies, and the home of the backup that dies.
 const (
 	restoredOfChild = "HOB_TEST_RESTORED"
 	backupOfChild   = "HOB_TEST_BACKUP"
+	backedUpOfChild = "HOB_TEST_BACKED_UP"
 )
 
 // A restore that is killed leaves the whole old home or the whole new one, from the next start on.
@@ -43,13 +42,7 @@ func TestWholeRestoreCrashes(t *testing.T) {
 			if err := r.stop(); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWholeRestoreCrashChild$") // #nosec G204 G702 -- this very test
-			cmd.Env = append(os.Environ(), restoredOfChild+"="+home, backupOfChild+"="+w.Path, "HOB_FAIL="+point)
-			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-				t.Fatalf("it did not die there: %v\n%s", err, out)
-			}
+			dies(t, "TestWholeRestoreCrashChild", point, restoredOfChild+"="+home, backupOfChild+"="+w.Path)
 			r = start(t, home)
 			if err := r.stop(); err != nil {
 				t.Fatal(err)

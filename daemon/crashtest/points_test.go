@@ -28,10 +28,10 @@ const reachTime = 25 * time.Second
 // onlyBroken are the points that stand inside a deliberate fault: TestFaults passes them.
 var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fire.between", "snapshot.between"}
 
-// elsewhere begins the names of points that have tests of their own: no running hob passes those of a restore, only one on a
+// elsewhere begins the names of points that have tests of their own: no running hob passes those of a restore, of a whole backup or of an upgrade, only one on a
 // platform that can edit those of a draft, only one with a voice note that of listening, only one that has sent a file those of the artifacts, only one
 // with a long conversation those of a compaction, only one whose owner accepts a skill those of its copy, and only one that has something removed those of that.
-var elsewhere = regexp.MustCompile(`^(restore|draft|voice|artifacts|compact|skill)\.|\.forgotten$`)
+var elsewhere = regexp.MustCompile(`^(restore|whole|upgrade|draft|voice|artifacts|compact|skill)\.|\.forgotten$`)
 
 // afterCrash are the points that only a start passes that follows an unclean end, with where that end was; "" is anywhere.
 var afterCrash = map[string]string{"orphans.ended": "", "edit.forward": "edit.renamed:5", "edit.recovered": "edit.renamed:5", "edit.cleared": "edit.renamed:5"}

@@ -30,8 +30,8 @@ type Row struct {
 	Local     bool      `json:"local"` // it is free of charge
 	Context   int       `json:"context_tokens"`
 	MaxOutput int       `json:"max_output_tokens"`
-	Price     llm.Price `json:"price,omitzero"` // in millionths, per million tokens
-	Bills     bool      `json:"bills"`          // its answers say what they cost, or cost nothing but a subscription
+	Price     llm.Price `json:"price,omitzero"`  // in millionths, per million tokens
+	Bills     bool      `json:"bills,omitempty"` // its answers say what they cost, or cost nothing but a subscription
 	Resting   *llm.Rest `json:"resting,omitempty"`
 	Fault     string    `json:"fault,omitempty"` // why it cannot be used
 }
