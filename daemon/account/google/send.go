@@ -57,12 +57,13 @@ func (a Mailbox) SendMail(ctx context.Context, d gmail.Draft) (gmail.Sent, error
 			return gmail.Sent{}, err
 		}
 	default:
-		there, err := a.draftThere(ctx, j)
-		if err != nil {
-			return gmail.Sent{}, err
-		}
-		if !there {
+		// An earlier try was cut off before its answer.
+		err := a.c.get(ctx, mailAPI(), "/drafts/"+url.PathEscape(j.Draft), url.Values{"format": {"minimal"}}, scopeCompose, &struct{}{})
+		switch {
+		case status(err) == http.StatusNotFound:
 			return a.wasSent(ctx, d, j)
+		case err != nil:
+			return gmail.Sent{}, unknown(ctx, err)
 		}
 	}
 	fail.Point("gmail.committed")
@@ -100,16 +101,15 @@ func (a Mailbox) afterFault(ctx context.Context, d gmail.Draft, j journal, cause
 	case status(err) == http.StatusNotFound:
 		return a.wasSent(ctx, d, j)
 	}
-	return gmail.Sent{}, tools.Refuse(tools.OutcomeUnknown, "look into Drafts and Sent before you try again", "it is not known whether the mail was sent: %s", sentence(cause))
+	return gmail.Sent{}, unknown(ctx, cause)
 }
 
-// draftThere reports whether a draft is still there.
-func (a Mailbox) draftThere(ctx context.Context, j journal) (bool, error) {
-	err := a.c.get(ctx, mailAPI(), "/drafts/"+url.PathEscape(j.Draft), url.Values{"format": {"minimal"}}, scopeCompose, &struct{}{})
-	if status(err) == http.StatusNotFound {
-		return false, nil
+// unknown is the error of a mail that may have been sent. A look-up that hob's own end cuts off is repeated after the restart.
+func unknown(ctx context.Context, cause error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return cause
 	}
-	return err == nil, err
+	return tools.Refuse(tools.OutcomeUnknown, "look into Drafts and Sent before you try again", "it is not known whether the mail was sent: %s", sentence(cause))
 }
 
 // wasSent looks a mail up whose draft is gone, in its conversation. The owner may have deleted the draft by hand: then nothing there was sent since.
@@ -117,7 +117,7 @@ func (a Mailbox) wasSent(ctx context.Context, d gmail.Draft, j journal) (gmail.S
 	var thread struct{ Messages []message }
 	err := a.c.get(ctx, mailAPI(), "/threads/"+url.PathEscape(j.Thread), url.Values{"format": {"minimal"}}, scopeMail, &thread)
 	if err != nil && status(err) != http.StatusNotFound {
-		return gmail.Sent{}, err
+		return gmail.Sent{}, unknown(ctx, err)
 	}
 	for _, m := range thread.Messages {
 		if slices.Contains(m.LabelIDs, "SENT") && m.at().After(j.Begun.Add(-time.Minute)) {
