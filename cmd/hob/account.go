@@ -40,7 +40,6 @@ func accountCommand(a *cli.App) *cobra.Command {
 type accountField struct {
 	name, ask, flag  string
 	secret, optional bool
-	unset            string // the value if nothing is given; "": it is asked for
 }
 
 // accountKind is a kind of account as the commands see it.
@@ -53,17 +52,17 @@ type accountKind struct {
 // accountKinds are the kinds.
 func accountKinds() map[string]accountKind {
 	// A flag that two kinds have is declared once.
-	link := accountField{"url", "address of the CalDAV server, or your mail address", "the `address` of the server; for caldav a domain or a mail address will do", false, false, ""}
+	link := accountField{"url", "address of the CalDAV server, or your mail address", "the `address` of the server; for caldav a domain or a mail address will do", false, false}
 	other := link
 	other.optional = true
 	return map[string]accountKind{
 		"caldav": {[]accountField{
 			link,
-			{"user", "user name", "your user `name` there, often a mail address", false, false, ""},
-			{"password", "password, or app password", "a `reference` to the password (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND), or - for standard input", true, false, ""},
+			{"user", "user name", "your user `name` there, often a mail address", false, false},
+			{"password", "password, or app password", "a `reference` to the password (env:NAME, file:PATH, keyring:NAME, cmd:COMMAND), or - for standard input", true, false},
 		}, "calendar_list_events", "; an app password that you made for hob is still good until you delete it at the service"},
 		"anthropic_usage": {[]accountField{
-			{"key", "admin key (sk-ant-admin…)", "a `reference` to the key, or - for standard input", true, false, ""},
+			{"key", "admin key (sk-ant-admin…)", "a `reference` to the key, or - for standard input", true, false},
 			other,
 		}, "anthropic_usage", "; the key is still good until you delete it in the Claude Console"},
 		"linkedin": {[]accountField{other}, "linkedin_jobs", ""},
@@ -86,14 +85,14 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 			"google gives it your mail and calendars, as far as you allow with --mail and --calendar. It needs an OAuth client of your own, which docs/google.md shows\n" +
 			"how to make in ten minutes, then a sign-in in a browser.\n\n" +
 			"A password or key is tried at once and stored in the keyring, or in a file that only you can read; the config never holds it. Many services want an app password\n" +
-			"in place of your own. Adding an account again replaces it.",
+			"in place of your own. Adding an account again replaces it; of google, what you do not give stays as it was.",
 		Example: "  hob account add caldav\n  hob account add caldav --url dav.example.org --user anna --password -\n  hob account add anthropic_usage --key file:~/admin-key\n" +
 			"  hob account add google --client-file client_secret.json --mail send",
 	}
 	for _, k := range kinds {
 		for _, f := range accountKinds()[k].fields {
 			if values[f.name] == nil {
-				values[f.name] = cmd.Flags().String(f.name, f.unset, f.flag)
+				values[f.name] = cmd.Flags().String(f.name, "", f.flag)
 			}
 		}
 	}
@@ -121,8 +120,15 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 		}
+		old := false
+		if args[0] == "google" {
+			if old, err = hasAccount(cmd.Context(), c, args[0]); err != nil {
+				return err
+			}
+		}
 		for _, f := range kind.fields {
-			if in.Values[f.name] != "" || f.optional && *values[f.name] == "" {
+			// What an account at Google has already is not asked for again.
+			if in.Values[f.name] != "" || (f.optional || old) && *values[f.name] == "" {
 				continue
 			}
 			if in.Values[f.name], err = accountValue(cmd.Context(), a, f, *values[f.name]); err != nil {
@@ -263,11 +269,11 @@ func accountRemoveCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		list, err := client.List(cmd.Context(), c, api.LinkedAccounts, client.Filter{})
+		there, err := hasAccount(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list, func(r api.LinkedAccount) bool { return r.Name == args[0] }) {
+		if !there {
 			return &cli.Problem{Code: cli.ExitFailed, Text: "there is no account " + args[0], Hint: "see: hob account list"}
 		}
 		if err := a.Confirm(cmd.Context(), *yes, "hob then forgets the account "+args[0]+" with what it needs to sign in", "remove it?"); err != nil {
@@ -276,4 +282,10 @@ func accountRemoveCommand(a *cli.App) *cobra.Command {
 		return removeAccount(cmd.Context(), a, c, args[0], kind.without)
 	}
 	return cmd
+}
+
+// hasAccount reports whether an account is set up.
+func hasAccount(ctx context.Context, c *client.Client, name string) (bool, error) {
+	list, err := client.List(ctx, c, api.LinkedAccounts, client.Filter{})
+	return slices.ContainsFunc(list, func(r api.LinkedAccount) bool { return r.Name == name }), err
 }

@@ -16,10 +16,10 @@ import (
 // googleFields are what the account google needs.
 func googleFields() []accountField {
 	return []accountField{
-		{"client-id", "client id of your OAuth client at Google (docs/google.md)", "of google: the `id` of your OAuth client", false, false, ""},
-		{"client-secret", "its client secret", "of google: a `reference` to the secret of your OAuth client, or - for standard input", true, false, ""},
-		{"mail", "", "of google: `none`, read, or send (which includes read)", false, false, "read"},
-		{"calendar", "", "of google: `none`, read, or write (which includes read)", false, false, "read"},
+		{"client-id", "client id of your OAuth client at Google (docs/google.md)", "of google: the `id` of your OAuth client", false, false},
+		{"client-secret", "its client secret", "of google: a `reference` to the secret of your OAuth client, or - for standard input", true, false},
+		{"mail", "", "of google: `none`, read, or send (which includes read); default: what it was, else read", false, true},
+		{"calendar", "", "of google: `none`, read, or write (which includes read); default: what it was, else read", false, true},
 	}
 }
 

@@ -152,7 +152,7 @@ func (l login[R]) wait(ctx context.Context, a *cli.App) (none R, _ error) {
 			return e.who, e.err
 		case text, more := <-lines:
 			if !more {
-				if !cli.IsTerminal(a.In) {
+				if !cli.IsTerminal(a.In) && !cli.IsTerminal(a.Err) { // with a secret on standard input, there may still be a person
 					return none, &cli.Problem{Code: cli.ExitFailed, Text: "no address was given, and there is no terminal to ask for one at", Hint: "run it on a terminal, or pipe the address into it"}
 				}
 				lines = nil // the browser can still finish the sign-in

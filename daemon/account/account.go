@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -211,16 +212,33 @@ func (s *Service) Add(ctx context.Context, name string, in api.AccountValues) (a
 	if err != nil {
 		return api.LinkedAccount{}, err
 	}
+	values := s.values(ctx, k, in.Values)
 	for _, f := range k.Fields {
-		if in.Values[f.Name] == "" && !f.Optional {
+		if values[f.Name] == "" && !f.Optional {
 			return api.LinkedAccount{}, event.NewFault(event.Invalid, "give it as --"+f.Name, "the account %s needs %s", name, f.Name)
 		}
-		if f.Secret && in.Values[f.Name] != "" {
-			s.hide(name, []string{in.Values[f.Name]})
+		if f.Secret && values[f.Name] != "" {
+			s.hide(name, []string{values[f.Name]})
 		}
 	}
 	s.SignIns().unlink(name)
-	return s.keep(ctx, name, func() (State, error) { return k.Connect(ctx, in.Values) })
+	made, err := s.keep(ctx, name, func() (State, error) { return k.Connect(ctx, values) })
+	made.SignIn = k.Linked != nil // an older sign-in may be of another client, or for less
+	return made, err
+}
+
+// values returns the values of an account that is set up: those given, and of an account with a sign-in the stored ones beside them. What cannot be read
+// is replaced.
+func (s *Service) values(ctx context.Context, k Kind, given map[string]string) map[string]string {
+	if k.Linked == nil {
+		return given
+	}
+	values := map[string]string{}
+	if r, _, err := s.load(ctx, k.Name); err == nil {
+		values = k.Linked.Values(r.Stored)
+	}
+	maps.Copy(values, given)
+	return values
 }
 
 // Test signs in with the stored credentials, and reads again what the account has.

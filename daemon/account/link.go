@@ -18,6 +18,8 @@ import (
 
 // Linked is what a kind with a sign-in by OAuth has. signIn is the account's sign-in, whose tokens are stored apart.
 type Linked struct {
+	// Values returns the values of the fields. Setting the account up again keeps those that are not given.
+	Values func(stored json.RawMessage) map[string]string
 	// Config describes the sign-in of what is stored: all but Key, Vault, Redact, Now, Lost and Log.
 	Config func(stored json.RawMessage) (oauth.Config, error)
 	// Renew calls each interface of the service once, and returns what is stored with what has changed there.

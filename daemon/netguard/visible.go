@@ -22,6 +22,17 @@ func OneLine(s string, n int) string {
 	return Visible(text.Shorten(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), n))
 }
 
+// Lines shows a text of others as visible lines of at most n characters together.
+func Lines(s string, n int) (shown string, cut bool) {
+	s = strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(s, "\r\n", "\n"), "\uFFFD"))
+	short := text.Shorten(s, n)
+	lines := strings.Split(strings.ReplaceAll(short, "\t", "    "), "\n")
+	for i, l := range lines {
+		lines[i] = Visible(l)
+	}
+	return strings.Join(lines, "\n"), short != s
+}
+
 // Visible writes a character as its code point, as in \u{202e}, if it is invisible, moves other characters, or imitates another one:
 // controls and line breaks, formatting and direction marks, fillers, combining marks, and letters of one script in a word of another
 // ("аpple" with a Cyrillic a). A long run of spaces, or of one such character, is written once with its length.

@@ -182,11 +182,6 @@ func moment(field, s string, loc *time.Location) (t time.Time, day bool, err err
 	return t, false, tools.Refuse(tools.Validation, "want 2026-03-29 or 2026-03-29T14:00", "%s: %q is not a date or a time", field, text.Shorten(s, 40))
 }
 
-// oneLine shows a text of others in one line.
-func oneLine(s string, n int) string {
-	return netguard.Visible(text.Shorten(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), n))
-}
-
 // Item is an event in a result.
 type Item struct {
 	ID          string   `json:"id" jsonschema:"for calendar_get_event"`
@@ -214,18 +209,18 @@ func (e Event) item(whole bool) Item {
 		form = dayForm
 	}
 	i := Item{
-		ID: e.ID, Title: cmp.Or(oneLine(e.Title, maxTitle), "(no title)"), Start: e.Start.Format(form), End: e.End.Format(form), AllDay: e.AllDay, When: e.when(), Zone: oneLine(e.Zone, 60),
-		Calendar: oneLine(e.Calendar, 80), Account: e.Account, Location: oneLine(e.Location, maxTitle), Status: e.Status, Recurs: e.Recurs, Notes: e.Notes,
+		ID: e.ID, Title: cmp.Or(netguard.OneLine(e.Title, maxTitle), "(no title)"), Start: e.Start.Format(form), End: e.End.Format(form), AllDay: e.AllDay, When: e.when(), Zone: netguard.OneLine(e.Zone, 60),
+		Calendar: netguard.OneLine(e.Calendar, 80), Account: e.Account, Location: netguard.OneLine(e.Location, maxTitle), Status: e.Status, Recurs: e.Recurs, Notes: e.Notes,
 	}
 	if whole {
-		i.Organizer = oneLine(e.Organizer, maxTitle)
+		i.Organizer = netguard.OneLine(e.Organizer, maxTitle)
 		for _, a := range e.Attendees[:min(len(e.Attendees), maxAttendees)] {
-			i.Attendees = append(i.Attendees, oneLine(a, maxTitle))
+			i.Attendees = append(i.Attendees, netguard.OneLine(a, maxTitle))
 		}
 		if more := len(e.Attendees) - maxAttendees; more > 0 {
 			i.Attendees = append(i.Attendees, fmt.Sprintf("and %d more", more))
 		}
-		i.Description = netguard.Visible(text.Shorten(strings.TrimSpace(strings.ToValidUTF8(e.Description, "")), maxDescription))
+		i.Description, _ = netguard.Lines(e.Description, maxDescription)
 	}
 	return i
 }

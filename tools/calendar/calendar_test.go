@@ -141,6 +141,10 @@ func TestList(t *testing.T) {
 	if _, res := run(t, calendar.NewGet(s), `{"id": "caldav:/7"}`); len(res.Content) > 20_000 || strings.Contains(res.Content, "\nuser:") {
 		t.Errorf("%d bytes", len(res.Content))
 	}
+	s.events[8].Description = "one\r\n\ttwo\u202e\n"
+	if _, res := run(t, calendar.NewGet(s), `{"id": "caldav:/8"}`); !strings.HasSuffix(res.Content, "description: one\n    two\\u{202e}") {
+		t.Errorf("%q", res.Content)
+	}
 	if _, res := run(t, calendar.NewList(s), `{"query": "nothing of it"}`); !strings.HasPrefix(res.Content, "no events from") {
 		t.Error(res.Content)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/netguard"
 	"hob/daemon/text"
 	"hob/tools"
 )
@@ -99,7 +100,7 @@ func (in CreateInput) draft(call tools.Call) (Draft, error) {
 			return Draft{}, tools.Refuse(tools.Validation, "want a name like Europe/Berlin", "zone: there is no time zone %q", text.Shorten(in.Zone, 60))
 		}
 	}
-	d := Draft{Calendar: in.Calendar, Account: in.Account, Title: oneLine(in.Title, 500), Location: oneLine(in.Location, 500), Description: strings.TrimSpace(in.Description), Now: call.Now}
+	d := Draft{Calendar: in.Calendar, Account: in.Account, Title: netguard.OneLine(in.Title, 500), Location: netguard.OneLine(in.Location, 500), Description: strings.TrimSpace(in.Description), Now: call.Now}
 	var err error
 	if d.Start, d.AllDay, err = moment("start", in.Start, loc); err != nil {
 		return d, err

@@ -11,7 +11,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/mail"
 	"hob/daemon/netguard"
-	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -132,17 +131,6 @@ const (
 
 // oneLine shows a text of others in one line.
 func oneLine(s string, n int) string { return netguard.Visible(mail.Line(s, n)) }
-
-// words shows a longer text of others.
-func words(s string, n int) (shown string, cut bool) {
-	s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
-	short := text.Shorten(s, n)
-	lines := strings.Split(strings.ReplaceAll(short, "\t", "    "), "\n")
-	for i, l := range lines {
-		lines[i] = netguard.Visible(l)
-	}
-	return strings.Join(lines, "\n"), short != s
-}
 
 // when shows a time in the owner's zone.
 func when(t time.Time, zone string) string {

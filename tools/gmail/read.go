@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hob/daemon/mail"
+	"hob/daemon/netguard"
 	"hob/daemon/text"
 	"hob/tools"
 )
@@ -71,7 +72,7 @@ func (r reader) run(ctx context.Context, call tools.Call, in ReadInput, _ tools.
 		said = own
 	}
 	cut := false
-	if out.Text, cut = words(said, maxBody); cut {
+	if out.Text, cut = netguard.Lines(said, maxBody); cut {
 		out.Notes = append(out.Notes, fmt.Sprintf("the text has more than %d characters; the rest is left out", maxBody))
 	}
 	if out.Snippet = ""; out.Text == "" {

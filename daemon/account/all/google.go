@@ -45,6 +45,13 @@ func googleKind(web caldav.Web, g Google) account.Kind {
 			return save(s)
 		},
 		Linked: &account.Linked{
+			Values: func(raw json.RawMessage) map[string]string {
+				s, err := google.Parse(raw)
+				if err != nil {
+					return map[string]string{}
+				}
+				return s.Values()
+			},
 			Config: func(raw json.RawMessage) (oauth.Config, error) {
 				s, err := google.Parse(raw)
 				if err != nil {

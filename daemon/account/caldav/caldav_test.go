@@ -31,13 +31,13 @@ func titles(list []calendar.Event) (out []string) {
 // A question to a real server: events of several programs in the owner's zone, on the day of the change.
 func TestRadicaleEvents(t *testing.T) {
 	t.Parallel()
-	url := withCalendar(t, "standup.ics", "outlook.ics", "newyork.ics", "days.ics", "trip.ics")
+	url := withCalendar(t, "standup.ics", "outlook.ics", "newyork.ics", "days.ics", "trip.ics", "apple.ics")
 	a, berlin := connect(t, url), zone(t, "Europe/Berlin")
 	found, err := a.Events(t.Context(), calendar.Span{From: day(t, "2026-03-29", berlin), To: day(t, "2026-04-02", berlin)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"01 09:00 Stand-up", "01 16:00 Call with New York", "28 00:00 Trip", "29 00:00 Grandma's birthday", "29 09:00 Stand-up", "30 15:00 Stand-up, moved", "31 14:00 Budget"}
+	want := []string{"01 09:00 Stand-up", "01 16:00 Call with New York", "28 00:00 Trip", "29 00:00 Grandma's birthday", "29 09:00 Stand-up", "29 16:00 Swimming", "30 08:15 Swimming before work", "30 15:00 Stand-up, moved", "31 14:00 Budget", "31 16:00 Swimming"}
 	if got := titles(found.Events); !slices.Equal(got, want) || len(found.Notes) > 0 {
 		t.Errorf("got %q\nwant %q, notes %q", got, want, found.Notes)
 	}

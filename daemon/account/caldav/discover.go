@@ -180,7 +180,7 @@ func (c client) home(ctx context.Context, from, ref string, s *Settings) error {
 		if !strings.HasSuffix(at, "/") {
 			at += "/"
 		}
-		name := netguard.Visible(text.Shorten(strings.Join(strings.Fields(p.Name), " "), maxName))
+		name := netguard.OneLine(p.Name, maxName)
 		s.Calendars = append(s.Calendars, Calendar{URL: at, Name: cmp.Or(name, "calendar"), Write: p.writable()})
 	}
 	return nil

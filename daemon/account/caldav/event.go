@@ -25,6 +25,7 @@ const (
 type object struct {
 	cal      *ical.Calendar
 	floating *time.Location // the owner's zone
+	zones    map[string]zone
 }
 
 var errObject = errors.New("an event that hob cannot read")
@@ -39,7 +40,7 @@ func parse(data string, floating *time.Location) (object, error) {
 	if err != nil {
 		return object{}, fmt.Errorf("%w: %w", errObject, err)
 	}
-	return object{cal, floating}, nil
+	return object{cal, floating, map[string]zone{}}, nil
 }
 
 // propText returns a property as text; "" if there is none. Text that is not escaped as it should be is returned as it is.
@@ -58,7 +59,15 @@ func propText(c *ical.Component, name string) string {
 	return p.Value
 }
 
-func (o object) zone(id string) zone { return zoneOf(id, o.cal, o.floating) }
+// zone finds a zone once.
+func (o object) zone(id string) zone {
+	z, ok := o.zones[id]
+	if !ok {
+		z = zoneOf(id, o.cal, o.floating)
+		o.zones[id] = z
+	}
+	return z
+}
 
 // stampOf reads a time and its zone.
 func (o object) stampOf(c *ical.Component, name string) (stamp, zone, error) {

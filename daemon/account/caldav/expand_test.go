@@ -42,6 +42,19 @@ func TestExpand(t *testing.T) {
 		"Outlook: a zone of the file, UNTIL in UTC includes the last": {file("outlook.ics"), "2026-03-20", "2026-05-01", "Europe/Berlin", []string{
 			"2026-03-24 14:00 CET to 2026-03-24 15:00 CET Budget", "2026-03-31 14:00 CEST to 2026-03-31 15:00 CEST Budget", "2026-04-07 14:00 CEST to 2026-04-07 15:00 CEST Budget",
 		}},
+		"Thunderbird: offsets with seconds, EXDATE in UTC, an alarm, moved to another day": {file("thunderbird.ics"), "2026-03-22", "2026-04-03", "Europe/Berlin", []string{
+			"2026-03-22 20:00 CET to 2026-03-22 21:30 CET Choir", "2026-03-30 19:00 CEST to 2026-03-30 20:30 CEST Choir, in the church", "2026-04-02 20:00 CEST to 2026-04-02 21:30 CEST Choir",
+		}},
+		"Apple: its own properties, two EXDATE, UNTIL is the last": {file("apple.ics"), "2026-03-25", "2026-04-10", "Europe/Berlin", []string{
+			"2026-03-25 16:00 CET to 2026-03-25 17:00 CET Swimming", "2026-03-26 16:00 CET to 2026-03-26 17:00 CET Swimming", "2026-03-29 16:00 CEST to 2026-03-29 17:00 CEST Swimming",
+			"2026-03-30 08:15 CEST to 2026-03-30 09:15 CEST Swimming before work", "2026-03-31 16:00 CEST to 2026-03-31 17:00 CEST Swimming",
+		}},
+		"Google: another continent, moved to another day, days moved": {file("google.ics"), "2026-03-23", "2026-04-20", "Europe/Berlin", []string{
+			"2026-03-23 13:00 CET to 2026-03-23 13:30 CET Weekly with São Paulo", "2026-03-28 to 2026-03-30 On call", "2026-03-30 14:00 CEST to 2026-03-30 14:30 CEST Weekly with São Paulo",
+			"2026-04-02 19:00 CEST to 2026-04-02 19:30 CEST Weekly with São Paulo", "2026-04-05 to 2026-04-06 On call, one day", "2026-04-06 14:00 CEST to 2026-04-06 14:30 CEST Weekly with São Paulo",
+			"2026-04-08 14:00 CEST to 2026-04-08 14:30 CEST Weekly with São Paulo", "2026-04-13 14:00 CEST to 2026-04-13 14:30 CEST Weekly with São Paulo",
+		}},
+		"the same seen from Auckland": {file("google.ics"), "2026-04-02", "2026-04-04", "Pacific/Auckland", []string{"2026-04-03 06:00 NZDT to 2026-04-03 06:30 NZDT Weekly with São Paulo"}},
 		"Google: weeks between the changes of two continents": {file("newyork.ics"), "2026-03-01", "2026-05-01", "Europe/Berlin", []string{
 			"2026-03-04 16:00 CET to 2026-03-04 17:00 CET Call with New York", "2026-03-11 15:00 CET to 2026-03-11 16:00 CET Call with New York",
 			"2026-03-18 15:00 CET to 2026-03-18 16:00 CET Call with New York", "2026-03-25 15:00 CET to 2026-03-25 16:00 CET Call with New York",
@@ -87,21 +100,24 @@ func TestExpandHostile(t *testing.T) {
 		most int    // instances
 		note string // "": none is needed
 	}{
-		"every second for ever":      {event("DTSTART:20260327T000000Z", "RRULE:FREQ=SECONDLY"), 1, "cannot follow its rule"},
-		"never, by the minute":       {event("DTSTART:20260327T000000Z", "RRULE:FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30"), 1, "cannot follow its rule"},
-		"never, by the day":          {event("DTSTART:20260327T000000Z", "RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"), 0, ""},
-		"the 53rd Monday of a month": {event("DTSTART:20260327T000000Z", "RRULE:FREQ=YEARLY;BYMONTH=12;BYDAY=53MO"), 1, "cannot follow its rule"},
-		"86,400 times a day":         {event("DTSTART:20260327T000000Z", "RRULE:FREQ=DAILY;BYHOUR="+many(24, "1")+";BYMINUTE="+many(60, "1")+";BYSECOND="+many(60, "1")), 1, "cannot follow its rule"},
-		"100 times a day":            {event("DTSTART:19000101T000000Z", "RRULE:FREQ=DAILY;BYMINUTE="+many(50, "1")), 10_000, "more often than hob follows"},
-		"a rule of rubbish":          {event("DTSTART:20260327T000000Z", "RRULE:FREQ=;;=;UNTIL=x"), 1, "cannot follow its rule"},
-		"an absurd zone":             {event("DTSTART;TZID=../../etc/passwd:20260327T090000"), 1, "is not known"},
-		"a zone of 10,000 bytes":     {event("DTSTART;TZID=" + strings.Repeat("A/", 5000) + ":20260327T090000"), 1, "is not known"},
-		"the machine's zone":         {event("DTSTART;TZID=Local:20260327T090000"), 1, ""},
-		"the year 0":                 {event("DTSTART:00000101T000000Z"), 0, "cannot be read"},
-		"no begin":                   {event("RRULE:FREQ=DAILY"), 0, "cannot be read"},
-		"a negative length":          {event("DTSTART:20260327T090000Z", "DURATION:-P9999999W"), 1, ""},
-		"an end before the begin":    {event("DTSTART:20260327T090000Z", "DTEND:19700101T000000Z"), 1, ""},
-		"a length of ages":           {event("DTSTART:20260327T090000Z", "DURATION:P99999999999W"), 1, ""},
+		"every second for ever":       {event("DTSTART:20260327T000000Z", "RRULE:FREQ=SECONDLY"), 1, "cannot follow its rule"},
+		"never, by the minute":        {event("DTSTART:20260327T000000Z", "RRULE:FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30"), 1, "cannot follow its rule"},
+		"never, by the day":           {event("DTSTART:20260327T000000Z", "RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"), 0, ""},
+		"the 53rd Monday of a month":  {event("DTSTART:20260327T000000Z", "RRULE:FREQ=YEARLY;BYMONTH=12;BYDAY=53MO"), 1, "cannot follow its rule"},
+		"86,400 times a day":          {event("DTSTART:20260327T000000Z", "RRULE:FREQ=DAILY;BYHOUR="+many(24, "1")+";BYMINUTE="+many(60, "1")+";BYSECOND="+many(60, "1")), 1, "cannot follow its rule"},
+		"100 times a day":             {event("DTSTART:19000101T000000Z", "RRULE:FREQ=DAILY;BYMINUTE="+many(50, "1")), 10_000, "more often than hob follows"},
+		"a rule of rubbish":           {event("DTSTART:20260327T000000Z", "RRULE:FREQ=;;=;UNTIL=x"), 1, "cannot follow its rule"},
+		"an absurd zone":              {event("DTSTART;TZID=../../etc/passwd:20260327T090000"), 1, "is not known"},
+		"a zone of 10,000 bytes":      {event("DTSTART;TZID=" + strings.Repeat("A/", 5000) + ":20260327T090000"), 1, "is not known"},
+		"a zone that shifts by weeks": {strings.Replace(event("DTSTART;TZID=Absurd:20260327T090000"), "BEGIN:VEVENT", "BEGIN:VTIMEZONE\r\nTZID:Absurd\r\nBEGIN:STANDARD\r\nDTSTART:00010101T000000\r\nTZOFFSETFROM:+2359\r\nTZOFFSETTO:-235959\r\nRRULE:FREQ=YEARLY;BYDAY=53MO\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\nBEGIN:VEVENT", 1), 1, ""},
+		"a zone of 1,000 parts":       {strings.Replace(event("DTSTART;TZID=Absurd:20260327T090000", "RRULE:FREQ=DAILY"), "BEGIN:VEVENT", "BEGIN:VTIMEZONE\r\nTZID:Absurd\r\n"+strings.Repeat("BEGIN:STANDARD\r\nDTSTART:19700101T000000\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nRRULE:FREQ=YEARLY\r\nEND:STANDARD\r\n", 1000)+"END:VTIMEZONE\r\nBEGIN:VEVENT", 1), 366, ""},
+		"10,000 dates":                {event("DTSTART:20260327T000000Z", "RDATE:"+many(10_000, "20260327T000000Z,20260328T010203Z")), 10_000, ""},
+		"the machine's zone":          {event("DTSTART;TZID=Local:20260327T090000"), 1, ""},
+		"the year 0":                  {event("DTSTART:00000101T000000Z"), 0, "cannot be read"},
+		"no begin":                    {event("RRULE:FREQ=DAILY"), 0, "cannot be read"},
+		"a negative length":           {event("DTSTART:20260327T090000Z", "DURATION:-P9999999W"), 1, ""},
+		"an end before the begin":     {event("DTSTART:20260327T090000Z", "DTEND:19700101T000000Z"), 1, ""},
+		"a length of ages":            {event("DTSTART:20260327T090000Z", "DURATION:P99999999999W"), 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

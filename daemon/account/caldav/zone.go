@@ -1,6 +1,7 @@
 package caldav
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -12,19 +13,21 @@ import (
 
 // zone turns the wall times of an event into instants. A wall time is a time.Time in UTC whose clock shows what is written.
 type zone struct {
-	name  string
-	loc   *time.Location
-	rules []observance // of a zone that only the file knows; nil: loc counts
-	note  string       // what is uncertain
+	name   string
+	loc    *time.Location
+	first  time.Duration // offset from UTC before the first onset
+	onsets []onset       // of a zone that only the file knows, in order; nil: loc counts
+	note   string        // what is uncertain
 }
 
-// observance is a STANDARD or DAYLIGHT part of a VTIMEZONE (RFC 5545, section 3.6.5).
-type observance struct {
-	start    time.Time // wall time of its first onset
-	rule     *rrule.RRule
-	more     []time.Time
-	from, to time.Duration // offsets from UTC before and after an onset
+// onset is when a zone of a file changes its offset (RFC 5545, section 3.6.5).
+type onset struct {
+	wall     time.Time
+	from, to time.Duration // offsets before and after it
 }
+
+// begins is the wall time from which on the new offset counts. One in the hour that is skipped belongs to the time before.
+func (o onset) begins() time.Time { return o.wall.Add(max(0, o.to-o.from)) }
 
 // zoneOf finds the zone with an id: by its IANA name, by the name that the file gives, or by the rules that the file has. floating is for what has none.
 func zoneOf(id string, cal *ical.Calendar, floating *time.Location) zone {
@@ -41,8 +44,8 @@ func zoneOf(id string, cal *ical.Calendar, floating *time.Location) zone {
 		if loc := iana(propText(c, "X-LIC-LOCATION")); loc != nil {
 			return zone{name: loc.String(), loc: loc}
 		}
-		if rules := observances(c); len(rules) > 0 {
-			return zone{name: text.Shorten(id, 60), loc: floating, rules: rules}
+		if list := onsets(c); len(list) > 0 {
+			return zone{name: text.Shorten(id, 60), loc: floating, first: list[0].from, onsets: list}
 		}
 	}
 	return zone{loc: floating, note: "its time zone " + text.Shorten(strings.Join(strings.Fields(id), " "), 60) + " is not known; the time is shown as if it were yours"}
@@ -63,11 +66,15 @@ func iana(id string) *time.Location {
 	return nil
 }
 
-// maxObservances bounds the parts of a zone that are read.
-const maxObservances = 100
+// Bounds of a zone of a file. The rules of Outlook begin in 1601.
+const (
+	maxObservances = 100
+	maxOnsets      = 3_000
+	lastOnset      = 2200 // the year
+)
 
-// observances reads the rules of a VTIMEZONE. Only yearly rules are read: others are nonsense, and could be without end.
-func observances(c *ical.Component) (list []observance) {
+// onsets reads a VTIMEZONE.
+func onsets(c *ical.Component) (list []onset) {
 	for _, part := range c.Children[:min(len(c.Children), maxObservances)] {
 		start, ok := wallOf(propText(part, ical.PropDateTimeStart))
 		from, okFrom := offset(propText(part, ical.PropTimezoneOffsetFrom))
@@ -75,24 +82,63 @@ func observances(c *ical.Component) (list []observance) {
 		if !ok || !okFrom || !okTo {
 			continue
 		}
-		o := observance{start: start.time, from: from, to: to}
+		walls := []time.Time{start.time}
 		if text := propText(part, ical.PropRecurrenceRule); text != "" {
 			rule, err := ruleOf(text, start.time, func(t stamp) time.Time { return t.time.Add(from) })
-			if err != nil || rule.Options.Freq != rrule.YEARLY {
+			if err != nil || rule.OrigOptions.Freq != rrule.YEARLY {
 				continue
 			}
-			o.rule = rule
+			walls = append(walls, yearly(rule.OrigOptions)...)
 		}
 		for _, p := range part.Props[ical.PropRecurrenceDates] {
 			for one := range strings.SplitSeq(p.Value, ",") {
-				if t, ok := wallOf(one); ok && len(o.more) < maxObservances {
-					o.more = append(o.more, t.time)
+				if t, ok := wallOf(one); ok {
+					walls = append(walls, t.time)
 				}
 			}
 		}
-		list = append(list, o)
+		for _, t := range walls[:min(len(walls), maxOnsets-len(list))] {
+			list = append(list, onset{t, from, to})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b onset) int { return a.begins().Compare(b.begins()) })
+	return list
+}
+
+// yearly returns the times of a rule in the form that zones have: one day of a month, every year. The library that expands events would be asked so often
+// that a hostile zone could keep it busy for hours.
+func yearly(o rrule.ROption) (list []time.Time) {
+	month := o.Dtstart.Month()
+	if len(o.Bymonth) > 0 {
+		month = time.Month(o.Bymonth[0])
+	}
+	for year := o.Dtstart.Year(); year <= lastOnset; year += max(1, o.Interval) {
+		last := time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+		for day := 1; day <= last; day++ {
+			t := time.Date(year, month, day, o.Dtstart.Hour(), o.Dtstart.Minute(), o.Dtstart.Second(), 0, time.UTC)
+			switch {
+			case len(o.Bymonthday) > 0 && !slices.Contains(o.Bymonthday, day) && !slices.Contains(o.Bymonthday, day-last-1):
+			case len(o.Byweekday) > 0 && !nth(o.Byweekday[0], t, last):
+			case len(o.Bymonthday)+len(o.Byweekday) == 0 && day != o.Dtstart.Day():
+			case t.After(o.Until):
+				return list
+			default:
+				if list = append(list, t); len(list) == o.Count {
+					return list
+				}
+				day = last // the first one that fits
+			}
+		}
 	}
 	return list
+}
+
+// nth reports whether a day is the weekday of a rule, such as the second or the last Sunday of a month.
+func nth(w rrule.Weekday, t time.Time, last int) bool {
+	if w.Day() != (int(t.Weekday())+6)%7 {
+		return false
+	}
+	return w.N() == 0 || w.N() == (t.Day()-1)/7+1 || w.N() == -((last-t.Day())/7+1)
 }
 
 // offset parses +0130 or -023000.
@@ -107,25 +153,10 @@ func offset(s string) (time.Duration, bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-// last returns the last onset at or before a wall time.
-func (o observance) last(wall time.Time) (at time.Time) {
-	for _, t := range append([]time.Time{o.start}, o.more...) {
-		if !t.After(wall) && t.After(at) {
-			at = t
-		}
-	}
-	if o.rule != nil {
-		if t := o.rule.Before(wall, true); t.After(at) {
-			at = t
-		}
-	}
-	return at
-}
-
 // at returns the instant of a wall time. One that the clocks skip has the offset from before; of one that occurs twice, the first counts (RFC 5545,
 // section 3.3.5).
 func (z zone) at(wall time.Time) time.Time {
-	if z.rules != nil {
+	if z.onsets != nil {
 		return wall.Add(-z.offset(wall)).In(z.loc)
 	}
 	off := func(t time.Time) time.Duration {
@@ -141,29 +172,23 @@ func (z zone) at(wall time.Time) time.Time {
 	return wall.Add(-before).In(z.loc)
 }
 
-// offset is that of the file's own rules at a wall time.
+// offset is that of the file's own zone at a wall time.
 func (z zone) offset(wall time.Time) time.Duration {
-	var newest time.Time
-	first := z.rules[0]
-	use := first.from
-	for _, o := range z.rules {
-		if o.start.Before(first.start) {
-			first, use = o, o.from
+	n, _ := slices.BinarySearchFunc(z.onsets, wall, func(o onset, t time.Time) int {
+		if o.begins().After(t) {
+			return 1
 		}
+		return -1
+	})
+	if n == 0 {
+		return z.first
 	}
-	for _, o := range z.rules {
-		// A wall time in the hour that is skipped belongs to the time before.
-		at := o.last(wall.Add(-max(0, o.to-o.from)))
-		if !at.IsZero() && at.After(newest) {
-			newest, use = at, o.to
-		}
-	}
-	return use
+	return z.onsets[n-1].to
 }
 
 // wall is the wall time of an instant.
 func (z zone) wall(t time.Time) time.Time {
-	if z.rules != nil {
+	if z.onsets != nil {
 		guess := t.UTC().Add(z.offset(t.UTC()))
 		return t.UTC().Add(z.offset(guess))
 	}

@@ -148,6 +148,9 @@ func sentence(err error) string {
 
 // unknown is the error for a calendar that is not there.
 func (a Agenda) unknown(part string) error {
+	if len(a.s.Calendars) == 0 { // a sign-in reads them
+		return signIn()
+	}
 	var names []string
 	for _, c := range a.s.Calendars {
 		names = append(names, c.Name)
@@ -278,7 +281,7 @@ func eventPath(cal, id string) string {
 // target is the calendar that gets a new event.
 func (a Agenda) target(part string) (Calendar, error) {
 	if a.s.Calendar != Write {
-		return Calendar{}, tools.Refuse(tools.Denied, "the owner allows it with: "+giving(scopeWrite), "the account google may only read its calendars")
+		return Calendar{}, withoutAccess("--calendar write", "only read its calendars")
 	}
 	for _, c := range a.s.Calendars {
 		switch {
@@ -295,7 +298,7 @@ func (a Agenda) target(part string) (Calendar, error) {
 // Plan says what would become of a draft.
 func (a Agenda) Plan(_ context.Context, d calendar.Draft) (calendar.Plan, error) {
 	c, err := a.target(d.Calendar)
-	return calendar.Plan{Account: Name, Calendar: c.Name, Host: calendarAPI().host, Invites: len(d.Attendees) > 0}, err
+	return calendar.Plan{Account: Name, Calendar: c.Name, Host: "Google", Invites: len(d.Attendees) > 0}, err
 }
 
 // Create makes an event under an id of its own, which Google takes once (409), so a repeated call finds the first.

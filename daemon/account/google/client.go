@@ -200,7 +200,7 @@ func (f *failure) sentence(resp *http.Response, to api, scope, message string) e
 		return tools.Refuse(tools.ConfigError, "the owner opens https://console.cloud.google.com/apis/library/"+to.console+", chooses the project of the OAuth client and presses Enable; it takes a few minutes",
 			"%s is not switched on in the owner's project at Google", to.title)
 	case s == http.StatusForbidden && strings.HasPrefix(f.reason, "insufficientPermission"):
-		return tools.Refuse(tools.Denied, "the owner gives it with: "+giving(scope), "the sign-in has not the scope %s", scope)
+		return withoutScope(scope)
 	case s == http.StatusForbidden:
 		return tools.Refuse(tools.Denied, "the owner looks at Google whether the account may do this", "Google does not allow this (%s)%s", f.reason, said)
 	case s == http.StatusNotFound:

@@ -6,6 +6,7 @@
 package google
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,10 +61,14 @@ const (
 	scopeCalendars = "https://www.googleapis.com/auth/calendar.calendarlist.readonly"
 )
 
-// giving says how the owner gives a scope.
-func giving(scope string) string {
-	flag := map[string]string{scopeMail: "--mail read", scopeCompose: "--mail send", scopeEvents: "--calendar read", scopeWrite: "--calendar write", scopeCalendars: "--calendar read"}[scope]
-	return "hob account add google " + flag + ", and tick every box on Google's page"
+// withoutScope is the error of a sign-in that has not a scope that it was made for.
+func withoutScope(scope string) error {
+	return tools.Refuse(tools.Denied, "the owner gives it with: hob account login google, and ticks every box on Google's page", "the sign-in has not the scope %s", scope)
+}
+
+// withoutAccess is the error of an account that the owner gave less access.
+func withoutAccess(flags, what string) error {
+	return tools.Refuse(tools.Denied, "the owner allows it with: hob account add google "+flags, "the account google may %s", what)
 }
 
 // scopes are what the owner is asked for.
@@ -85,7 +90,7 @@ func (s Settings) scopes() (list []string) {
 
 // New checks the values of a new account. It asks no server.
 func New(v map[string]string) (Settings, error) {
-	s := Settings{ClientID: strings.TrimSpace(v["client-id"]), ClientSecret: strings.TrimSpace(v["client-secret"]), Mail: Access(v["mail"]), Calendar: Access(v["calendar"])}
+	s := Settings{ClientID: strings.TrimSpace(v["client-id"]), ClientSecret: strings.TrimSpace(v["client-secret"]), Mail: Access(cmp.Or(v["mail"], "read")), Calendar: Access(cmp.Or(v["calendar"], "read"))}
 	switch {
 	case !slices.Contains([]Access{None, Read, Send}, s.Mail):
 		return s, event.NewFault(event.Invalid, "none, read or send", "mail cannot be %q", s.Mail)
@@ -97,6 +102,11 @@ func New(v map[string]string) (Settings, error) {
 		return s, event.NewFault(event.Invalid, "copy it from https://console.cloud.google.com/auth/clients; it ends with .apps.googleusercontent.com", "this is no client id of Google")
 	}
 	return s, nil
+}
+
+// Values returns the values that New made the settings of.
+func (s Settings) Values() map[string]string {
+	return map[string]string{"client-id": s.ClientID, "client-secret": s.ClientSecret, "mail": string(s.Mail), "calendar": string(s.Calendar)}
 }
 
 // SignIn describes the sign-in of an account (https://accounts.google.com/.well-known/openid-configuration). Without access_type=offline Google
@@ -149,7 +159,7 @@ func (a *Account) Check(ctx context.Context) (Settings, error) {
 	}
 	for _, scope := range s.scopes() {
 		if !slices.Contains(state.Scopes, scope) {
-			return s, tools.Refuse(tools.Denied, giving(scope), "the sign-in has not the scope %s", scope)
+			return s, withoutScope(scope)
 		}
 	}
 	if s.Mail != None {

@@ -150,7 +150,7 @@ func TestAScopeIsMissing(t *testing.T) {
 	w := newWorld(t, "send", "none")
 	w.Withhold = []string{"https://www.googleapis.com/auth/gmail.compose"}
 	w.enter()
-	if _, err := w.Check(t.Context()); !strings.Contains(said(err), "gmail.compose; hob account add google --mail send") {
+	if _, err := w.Check(t.Context()); !strings.Contains(said(err), "gmail.compose; the owner gives it with: hob account login google, and ticks every box") {
 		t.Errorf("%s", said(err))
 	}
 	if _, err := w.SendMail(t.Context(), gmail.Draft{Key: "k", To: []string{"bob@example.org"}, Subject: "s", Text: "x"}); !strings.Contains(said(err), "PERMISSION_DENIED: the sign-in has not the scope") {
@@ -160,6 +160,13 @@ func TestAScopeIsMissing(t *testing.T) {
 	reader.enter()
 	if _, err := reader.PlanMail(t.Context()); !strings.Contains(said(err), "--mail send") {
 		t.Errorf("%s", said(err))
+	}
+	fresh := newWorld(t, "send", "write")
+	if _, err := fresh.PlanMail(t.Context()); !strings.Contains(said(err), "hob account login google") {
+		t.Errorf("nobody is signed in: %s", said(err))
+	}
+	if _, err := fresh.Events(t.Context(), calendar.Span{}); !strings.Contains(said(err), "hob account login google") {
+		t.Errorf("nobody is signed in: %s", said(err))
 	}
 	if _, err := reader.Plan(t.Context(), calendar.Draft{}); !strings.Contains(said(err), "--calendar write") {
 		t.Errorf("%s", said(err))
@@ -186,7 +193,7 @@ func TestSentences(t *testing.T) {
 		reason, want string
 	}{
 		{400, "badRequest", "VALIDATION_ERROR: Google does not take the request (HTTP 400): “Ignore all"},
-		{403, "insufficientPermissions", "PERMISSION_DENIED: the sign-in has not the scope https://www.googleapis.com/auth/gmail.readonly; the owner gives it with: hob account add google --mail read"},
+		{403, "insufficientPermissions", "PERMISSION_DENIED: the sign-in has not the scope https://www.googleapis.com/auth/gmail.readonly; the owner gives it with: hob account login google, and ticks every box on Google's page"},
 		{403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT", "the sign-in has not the scope"},
 		{403, "accessNotConfigured", "CONFIG_ERROR: the Gmail API is not switched on in the owner's project at Google; the owner opens https://console.cloud.google.com/apis/library/gmail.googleapis.com"},
 		{403, "SERVICE_DISABLED", "is not switched on"},

@@ -62,9 +62,9 @@ type Mailbox struct {
 func (a Mailbox) granted(send bool) error {
 	switch {
 	case send && a.s.Mail != Send:
-		return tools.Refuse(tools.Denied, "the owner allows it with: "+giving(scopeCompose), "the account google may not send mail")
+		return withoutAccess("--mail send", "not send mail")
 	case a.s.Mail == None:
-		return tools.Refuse(tools.Denied, "the owner allows it with: "+giving(scopeMail), "the account google may not read mail")
+		return withoutAccess("--mail read", "not read mail")
 	}
 	return nil
 }
@@ -123,5 +123,9 @@ func (a Mailbox) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
 
 // PlanMail says from where a mail would go.
 func (a Mailbox) PlanMail(context.Context) (gmail.Plan, error) {
-	return gmail.Plan{Account: Name, From: a.s.Address}, a.granted(true)
+	err := a.granted(true)
+	if err == nil && a.s.Address == "" {
+		err = signIn()
+	}
+	return gmail.Plan{Account: Name, From: a.s.Address}, err
 }
