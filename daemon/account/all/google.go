@@ -36,7 +36,7 @@ func googleKind(web caldav.Web, g Google) account.Kind {
 	}
 	return account.Kind{
 		Name: google.Name, Calendar: true,
-		Fields: []account.Field{{Name: "client-id"}, {Name: "client-secret", Secret: true}, {Name: "mail"}, {Name: "calendar"}},
+		Fields: []account.Field{{Name: "client-id"}, {Name: "client-secret", Secret: true}, {Name: "mail", Optional: true}, {Name: "calendar", Optional: true}},
 		Connect: func(_ context.Context, v map[string]string) (account.State, error) {
 			s, err := google.New(v)
 			if err != nil {
