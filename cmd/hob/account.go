@@ -120,14 +120,11 @@ func accountAddCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 		}
-		old := false
-		if args[0] == "google" {
-			if old, err = hasAccount(cmd.Context(), c, args[0]); err != nil {
-				return err
-			}
+		old, err := keepsValues(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
 		}
 		for _, f := range kind.fields {
-			// What an account at Google has already is not asked for again.
 			if in.Values[f.name] != "" || (f.optional || old) && *values[f.name] == "" {
 				continue
 			}
@@ -282,6 +279,14 @@ func accountRemoveCommand(a *cli.App) *cobra.Command {
 		return removeAccount(cmd.Context(), a, c, args[0], kind.without)
 	}
 	return cmd
+}
+
+// keepsValues reports whether an account keeps what is not given: one at Google that is set up.
+func keepsValues(ctx context.Context, c *client.Client, name string) (bool, error) {
+	if name != "google" {
+		return false, nil
+	}
+	return hasAccount(ctx, c, name)
 }
 
 // hasAccount reports whether an account is set up.

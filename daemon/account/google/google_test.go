@@ -18,7 +18,6 @@ import (
 	"hob/daemon/account/googletest"
 	"hob/daemon/oauth"
 	"hob/daemon/secret"
-	"hob/tools"
 	"hob/tools/calendar"
 	"hob/tools/gmail"
 )
@@ -112,14 +111,6 @@ func entered(t *testing.T) *world {
 	w := newWorld(t, "send", "write")
 	w.enter()
 	return w
-}
-
-func said(err error) string {
-	code, text, hint, ok := tools.Refusal(err)
-	if !ok {
-		return fmt.Sprint(err)
-	}
-	return string(code) + ": " + text + "; " + hint
 }
 
 // An account asks for the scopes of its access and no others, and knows address and calendars afterwards.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hob/daemon/mail"
+	"hob/tools"
 	"hob/tools/calendar"
 )
 
@@ -108,4 +109,12 @@ func TestHostileEvents(t *testing.T) {
 	if err != nil || len(found.Events) != 1 || !strings.Contains(strings.Join(found.Notes, "\n"), "6 events of Home cannot be read") {
 		t.Errorf("%d events, %q, %v", len(found.Events), found.Notes, err)
 	}
+}
+
+func said(err error) string {
+	code, text, hint, ok := tools.Refusal(err)
+	if !ok {
+		return fmt.Sprint(err)
+	}
+	return string(code) + ": " + text + "; " + hint
 }
