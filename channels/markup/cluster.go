@@ -10,10 +10,10 @@ import (
 // text (UAX 15, section 13) allows 30 marks on one letter; the longest emoji sequences have 10.
 const longest = 32
 
-// cluster returns the length in bytes of the first visible character of s: a letter with its marks, an emoji
+// Cluster returns the length in bytes of the first visible character of s: a letter with its marks, an emoji
 // with its joiners, a flag. It implements the rules of UAX 29, section 3.1.1, that prevent visible damage.
 // Hangul syllables in single letters, and conjuncts, are kept together by their joiners only.
-func cluster(s string) int {
+func Cluster(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	if r == '\r' && n < len(s) && s[n] == '\n' {
 		return n + 1
@@ -82,7 +82,7 @@ func Width(s string) int { return width(s) }
 func width(s string) int {
 	w := 0
 	for s != "" {
-		n := cluster(s)
+		n := Cluster(s)
 		r, _ := utf8.DecodeRuneInString(s)
 		s = s[n:]
 		switch {

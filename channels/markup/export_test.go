@@ -2,6 +2,3 @@ package markup
 
 // Rewrite parses Markdown and writes it again, as Split does with each part.
 func Rewrite(markdown string) string { return write(read(markdown)) }
-
-// Cluster returns the length of the first character of a text.
-func Cluster(s string) int { return cluster(s) }

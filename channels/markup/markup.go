@@ -171,7 +171,7 @@ func fold(text string, limit int) string {
 		for len(strings.TrimSuffix(line, "\n")) > limit {
 			cut := 0
 			for cut < limit {
-				n := cluster(line[cut:])
+				n := Cluster(line[cut:])
 				if cut+n > limit {
 					break
 				}

@@ -108,7 +108,7 @@ func (f Form) places(d doc) []place {
 		for j, r := range l.runs {
 			off := 0
 			for off < len(r.text) && r.url == "" && room > 0 {
-				n := cluster(r.text[off:])
+				n := Cluster(r.text[off:])
 				off += n
 				room -= n
 				all = append(all, place{leaf: i, run: j, off: off, rank: rankOf(r.text[off-1])})

@@ -232,7 +232,7 @@ func chopped(line string, room int) []string {
 // always fits into a whole line.
 func fitting(text string, room int) (n, columns int) {
 	for n < len(text) {
-		size := cluster(text[n:])
+		size := Cluster(text[n:])
 		wide := width(text[n : n+size])
 		if columns+wide > room && (n > 0 || room < 2) {
 			break
@@ -251,7 +251,7 @@ func (s Screen) Shown(text string) string {
 	text = asciiForms.Replace(text)
 	var b strings.Builder
 	for text != "" {
-		n := cluster(text)
+		n := Cluster(text)
 		if r := text[0]; r < 0x7F {
 			b.WriteByte(r)
 		} else {

@@ -195,11 +195,15 @@ func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 	if err := a.RestoreTerminal(); err != nil {
 		return err
 	}
-	fd := int(a.In.Fd())
-	// The conversation draws its own input line, so it needs every key press as it is typed.
-	old, err := term.MakeRaw(fd)
-	if err != nil {
-		return fmt.Errorf("take the terminal: %w", err)
+	restore := func() error { return nil }
+	if a.Look().Moves {
+		// The conversation draws its own input line, so it needs every key press as it is typed.
+		fd := int(a.In.Fd())
+		old, err := term.MakeRaw(fd)
+		if err != nil {
+			return fmt.Errorf("take the terminal: %w", err)
+		}
+		restore = func() error { return term.Restore(fd, old) }
 	}
 	resized, still := cli.Resizes()
 	defer still()
@@ -209,7 +213,7 @@ func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 		Words: a.Offers(ctx), Sessions: conversations(ctx, c), Choose: o.resume, Ends: o.ends, Verbose: o.verbose, Size: a.Size(), Resized: resized, Log: slog.New(slog.DiscardHandler),
 	}
 	// The terminal leaves raw mode also when the conversation ends with an error.
-	return errors.Join(t.Run(ctx), term.Restore(fd, old))
+	return errors.Join(t.Run(ctx), restore())
 }
 
 // conversations returns the function that lists the conversations of the owner, the newest first.

@@ -5,8 +5,7 @@ import "strings"
 // fence begins and ends a message of several lines.
 const fence = `"""`
 
-// draft is a message that is being typed. A line that ends in \ continues on the next one, and so do pasted lines and everything between
-// two fences.
+// draft is a message that is being typed. A line that ends in \ continues on the next one, and so does everything between two fences.
 // The zero value is an empty message. A message that is not complete exists only here, and Ctrl-C drops it.
 type draft struct {
 	lines []string
@@ -14,7 +13,7 @@ type draft struct {
 }
 
 // add appends one line. When the message is complete, ready is true and the draft is empty again.
-func (d *draft) add(line string, pasted bool) (message string, ready bool) {
+func (d *draft) add(line string) (message string, ready bool) {
 	if d.block {
 		head, ends := strings.CutSuffix(strings.TrimRight(line, " "), fence)
 		if !ends {
@@ -31,16 +30,13 @@ func (d *draft) add(line string, pasted bool) (message string, ready bool) {
 		if rest == "" {
 			return "", false
 		}
-		return d.add(rest, pasted)
+		return d.add(rest)
 	}
 	if head, goesOn := strings.CutSuffix(line, `\`); goesOn {
 		d.lines = append(d.lines, head)
 		return "", false
 	}
 	d.lines = append(d.lines, line)
-	if pasted {
-		return "", false
-	}
 	return d.take(), true
 }
 

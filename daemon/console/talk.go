@@ -28,7 +28,7 @@ const (
 	wipe      = "\x01\x0b"
 )
 
-// Markers of pasted text (bracketed paste). The line editor takes everything between them as text.
+// Markers of pasted text (bracketed paste). Everything between them is text.
 const (
 	pasteStart = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
@@ -37,7 +37,7 @@ const (
 // messageID is the number of characters in a message's id, under which the daemon detects repeats.
 const messageID = 20
 
-// Talk is a conversation on a terminal that the caller has put into raw mode.
+// Talk is a conversation on a terminal. The caller has put it into raw mode if Look says that the cursor can be moved.
 type Talk struct {
 	API     API
 	In      io.Reader
@@ -105,14 +105,13 @@ func (t *Talk) Run(ctx context.Context) error {
 	g.Once("line editor", d.edit)
 	seq := k.conversation.seq
 	g.Once("events", func() error { return k.listen(ctx, seq) })
-	d.term.SetBracketedPasteMode(true)
+	d.open()
 	if t.Choose {
 		err = k.choose()
 	}
 	if err == nil {
 		err = k.loop(ctx)
 	}
-	d.term.SetBracketedPasteMode(false)
 	// All goroutines except the keyboard's end here, before the caller restores the terminal.
 	d.leave()
 	stop()
@@ -295,12 +294,13 @@ func (k *talk) connection(lost error) {
 
 // keyed handles typed bytes: Ctrl-C acts at once, anything else goes to the line editor.
 func (k *talk) keyed(ctx context.Context, b []byte) error {
-	if i := bytes.IndexByte(b, interrupt); i >= 0 {
+	// A paste may have the character too; the key comes alone.
+	if bytes.IndexByte(b, interrupt) >= 0 && (len(b) == 1 || !k.editor.typing.inPaste(b)) {
 		return k.interrupted(ctx)
 	}
 	k.armed = false
 	k.begin()
-	k.editor.keys.put(translate(b))
+	k.editor.typed(b)
 	return nil
 }
 
@@ -333,10 +333,7 @@ func (k *talk) interrupted(ctx context.Context) error {
 		leave += "; hob then stops, and reminders wait until it runs again"
 	}
 	k.conversation.out.Note(waiting + leave)
-	if k.editor.editing {
-		k.editor.keys.put([]byte(wipe))
-		k.editor.reprompt(k.prompt())
-	}
+	k.editor.wipe(k.prompt())
 	return nil
 }
 
@@ -346,7 +343,7 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 	if l.err != nil {
 		return errLeave
 	}
-	message, ready := k.draft.add(l.line, l.pasted)
+	message, ready := k.draft.add(l.line)
 	if !ready {
 		k.begin()
 		return nil
@@ -397,13 +394,14 @@ func (k *talk) post(ctx context.Context, message string) error {
 	case errors.As(err, &p), errors.Is(err, context.Canceled):
 		return k.showError(err)
 	}
-	// Only the last line fits into the editor; the lines before it become the draft.
 	k.unsent = m
-	k.conversation.out.Note(err.Error() + "; your message is below; press Enter to send it again")
-	lines := strings.Split(message, "\n")
-	k.draft.lines = lines[:len(lines)-1]
+	again := "; your message is below; press Enter to send it again"
+	if k.editor.term == nil {
+		again = "; type your message again to send it"
+	}
+	k.conversation.out.Note(err.Error() + again)
 	k.begin()
-	k.editor.keys.put([]byte(pasteStart + lines[len(lines)-1] + pasteEnd))
+	k.editor.again(message)
 	return nil
 }
 
