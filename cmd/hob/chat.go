@@ -31,9 +31,10 @@ func chatCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "chat [TEXT]", Short: "Say one thing and see the answer, or talk",
 		Long: "With a text, or with one on standard input, hob chat says it and shows the answer.\n" +
-			"On a terminal without a text it is a conversation: a line that ends in \\ goes on, \"\"\" begins and ends a\n" +
-			"text of several lines, Ctrl-C stops what hob is doing (what is queued after it goes on), Ctrl-D leaves;\n" +
-			"/attach FILE sends a file with the next message.",
+			"On a terminal without a text it is a conversation: Alt-Enter or Ctrl-J begins another line, and so does \\ at the\n" +
+			"end of one; a paste is one message; \"\"\" begins and ends a text of several lines; Ctrl-R searches the history,\n" +
+			"Tab completes; Ctrl-C stops what hob is doing (what is queued after it goes on), Ctrl-D leaves; /attach FILE\n" +
+			"sends a file with the next message. With TERM=dumb the system edits the line, and Ctrl-C leaves.",
 		Example: "  hob chat\n  hob chat \"remind me in 20m to stretch\"\n  hob chat --attach photo.jpg \"what is this?\"\n  df -h | hob chat --session disks",
 		Args:    cobra.ArbitraryArgs, ValidArgsFunction: cli.Words(),
 		RunE: func(cmd *cobra.Command, args []string) error {

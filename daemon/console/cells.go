@@ -94,7 +94,7 @@ func (c *cells) cell(text, label string) string {
 		return text
 	}
 	c.list = append(c.list, cell{text, label})
-	return string(rune(firstCell + len(c.list) - 1))
+	return string(rune(firstCell + len(c.list) - 1)) //nolint:gosec // at most firstTail
 }
 
 // at returns the cell that a character stands for.
@@ -191,7 +191,7 @@ func (c *cells) shown(out string) string {
 		case !isTail(r):
 			b.WriteRune(r)
 		case r > firstTail:
-			b.WriteByte(byte(r - firstTail))
+			b.WriteByte(byte(r - firstTail)) //nolint:gosec // an ASCII character
 		}
 	}
 	return b.String()

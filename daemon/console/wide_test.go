@@ -42,7 +42,7 @@ func TestWideLine(t *testing.T) {
 		"full row":         {"日本語日本語日本語", "> 日本語日本語日本語|", 0, 1, "日本語日本語日本語"},
 		"over the edge":    {"a日本語日本語日本語b", "> a日本語日本語日本|語b", 3, 1, "a日本語日本語日本語b"},
 		"edge, then first": {"a日本語日本語日本語b\x01\x1b[3~", "> 日本語日本語日本語|b", 2, 0, "日本語日本語日本語b"},
-		"edge, then left":  {"a日本語日本語日本語\x1b[D\x1b[Dx", "> a日本語日本語日x|本語", 19, 0, "a日本語日本語日x本語"},
+		"edge, then left":  {"a日本語日本語日本語\x1b[D\x1b[Dx", "> a日本語日本語日x本|語", 18, 0, "a日本語日本語日x本語"},
 		"breaks":           {"a\nb\x1b\r日\x1b[D!", "> a|  b|  !日", 3, 2, "a\nb\n!日"},
 		"break undone":     {"a\nb\x1b[D\x7f", "> ab", 3, 0, "ab"},
 		"paste":            {"\x1b[200~one\r\n日\rthree\r\x1b[201~!", "> one|  日|  three!", 8, 2, "one\n日\nthree!"},
@@ -89,7 +89,7 @@ func TestWideScreens(t *testing.T) {
 	f.emit(event.Event{Type: "message.sent", At: noon, Data: map[string]any{"text": "立って", "cause": "fire", "from": "job", "name": "stretch"}})
 	s.until(t, "立って")
 	s.keeps(t, "wide-2-arrived")
-	s.resize(31, 12)
+	s.resize(61, 12)
 	s.press(t, "!")
 	s.until(t, "ok!")
 	s.keeps(t, "wide-3-resized")
@@ -128,6 +128,7 @@ func TestHistoryOfWideLines(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+		_ = typed.Close()
 	}
 	if b, err := os.ReadFile(file); err != nil || string(b) != "日本\u2028zwei\n日本\u2028zwei!\n" {
 		t.Errorf("%q, %v", b, err)
