@@ -41,14 +41,15 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 		return errors.Join(err, remove(part), remove(part+"-journal"))
 	}
 	fail.Point("backup.written")
-	if err := checkCopy(ctx, part); err != nil {
+	sum, err := checkAndSum(ctx, part)
+	if err != nil {
 		return errors.Join(err, remove(part))
 	}
 	// The checks are done: the copy gets its real name, then its digest.
 	if err := finishFile(part, path); err != nil {
 		return err
 	}
-	if err := putDigest(path); err != nil {
+	if err := recordDigest(path, sum); err != nil {
 		return errors.Join(err, RemoveCopy(path))
 	}
 	return nil
@@ -159,6 +160,18 @@ func endLog(ctx context.Context, path string) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(ctx, "PRAGMA journal_mode = DELETE")
 	return err
+}
+
+// checkAndSum checks a copy and returns its digest. The check uses the processor. The disk stores the copy meanwhile, and finishFile finds little
+// left to write.
+func checkAndSum(ctx context.Context, path string) (sum string, err error) {
+	err = sys.Both(func() error { return checkCopy(ctx, path) }, func() (err error) {
+		if err = syncFile(path); err == nil {
+			sum, err = digestOf(path)
+		}
+		return err
+	})
+	return sum, err
 }
 
 // checkCopy reads a copy and returns ErrCorrupt if its structure is not sound (sqlite.org/pragma.html, quick_check).

@@ -21,6 +21,11 @@ func putDigest(path string) error {
 	if err != nil {
 		return err
 	}
+	return recordDigest(path, sum)
+}
+
+// recordDigest writes the digest file of a copy.
+func recordDigest(path, sum string) error {
 	part := path + Digest + Unfinished
 	if err := os.WriteFile(part, []byte(sum+"  "+filepath.Base(path)+"\n"), 0o600); err != nil {
 		return errors.Join(fmt.Errorf("write digest: %w", err), remove(part))

@@ -74,6 +74,16 @@ func (g *Group) Once(name string, f func() error) {
 // Wait blocks until all goroutines of the group have ended.
 func (g *Group) Wait() { g.wg.Wait() }
 
+// Both runs two functions at the same time and waits for both. A panic of one is an error.
+func Both(f, g func() error) error {
+	var first error
+	group := NewGroup(slog.New(slog.DiscardHandler), func(_ string, err error) { first = err })
+	group.Once("one of two", f)
+	second := guarded("the other of two", g)
+	group.Wait()
+	return errors.Join(first, second)
+}
+
 // guarded runs f and turns a panic into an error with its stack.
 func guarded(name string, f func() error) (err error) {
 	defer func() {

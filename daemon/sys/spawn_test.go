@@ -112,3 +112,30 @@ func TestOnce(t *testing.T) {
 		t.Errorf("reports %v", reports)
 	}
 }
+
+// Both runs its functions at the same time: each waits for a message of the other one. One after the other would be a deadlock, which synctest
+// reports at once.
+func TestBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to, from := make(chan int), make(chan int)
+		err := sys.Both(func() error { to <- 1; <-from; return nil }, func() error { <-to; from <- 1; return nil })
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	first, second := errors.New("first"), errors.New("second")
+	err := sys.Both(func() error { return first }, func() error { return second })
+	if !errors.Is(err, first) || !errors.Is(err, second) {
+		t.Errorf("%v, want both errors", err)
+	}
+	for i, f := range [...]func() error{func() error { panic("oh") }, func() error { return nil }} {
+		if err := sys.Both(f, func() error {
+			if i == 1 {
+				panic("oh")
+			}
+			return nil
+		}); !errors.Is(err, sys.ErrPanic) {
+			t.Errorf("%d: %v, want a panic as an error", i, err)
+		}
+	}
+}
