@@ -1,10 +1,14 @@
 package sqlite_test
 
 import (
+	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"hob/daemon/sqlite"
 )
@@ -61,5 +65,46 @@ func TestBackupBesideWrites(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// asked is a context that calls f whenever somebody asks for its end.
+type asked struct {
+	context.Context //nolint:containedctx // it is one
+	f               func()
+}
+
+func (a asked) Done() <-chan struct{} {
+	a.f()
+	return a.Context.Done()
+}
+
+// The disk stores a copy while it is checked: the check waits here until the other side has set the permission bits, which it does before it
+// flushes the file.
+func TestCheckBesideFlush(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no permission bits to wait for")
+	}
+	d, err := open(t, t.TempDir(), files(first, second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "copy.db")
+	if err := errors.Join(d.Backup(t.Context(), to), d.Close(), os.Chmod(to, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	began, late := time.Now(), sync.Once{}
+	sum, err := sqlite.CheckAndSum(asked{t.Context(), func() {
+		for info, err := os.Stat(to); err == nil && info.Mode().Perm() != 0o600; info, err = os.Stat(to) {
+			if time.Since(began) > time.Minute {
+				late.Do(func() { t.Error("the check waits for a minute, and nothing flushes the copy meanwhile") })
+				return
+			}
+			runtime.Gosched()
+		}
+	}}, to)
+	want, recorded := sqlite.RecordedDigest(to)
+	if err = errors.Join(err, recorded); err != nil || sum != want {
+		t.Errorf("%s, %v, want %s", sum, err, want)
 	}
 }

@@ -158,7 +158,9 @@ func copied(ctx context.Context, l *lab) (m measurement, err error) {
 		beside: fresh(func(to string) sample {
 			return took(l.dir, sqlite, filepath.Join(home, "state", "hob.db"), "VACUUM INTO '"+to+"'")
 		}),
-		job:   fresh(func(to string) sample { return took(l.dir, l.hob, "--home", home, "backup", "create", "--database", to) }),
+		job: fresh(func(to string) sample {
+			return took(l.dir, l.hob, "--home", home, "backup", "create", "--database", to)
+		}),
 		close: d.stop,
 	}, nil
 }
