@@ -37,6 +37,7 @@ type signInWorld struct {
 	mu       sync.Mutex
 	good     map[string]bool // access tokens
 	refresh  bool            // the refresh token is good
+	behind   int             // so many of the next new tokens count as over: the clocks do not agree
 	codes    int
 	bodies   bytes.Buffer // what was sent to the server
 	issuer   string       // of its metadata; %s is the host
@@ -180,7 +181,8 @@ func (w *signInWorld) handler() http.Handler {
 			return
 		}
 		access := fmt.Sprintf("the-access-%d", len(w.forms))
-		w.good[access] = true
+		w.good[access] = w.behind <= 0
+		w.behind--
 		_, _ = fmt.Fprintf(out, `{"access_token": %q, "token_type": "Bearer", "refresh_token": "the-refresh-%d", "expires_in": 3600}`, access, len(w.forms))
 	})
 	return mux
@@ -329,6 +331,47 @@ func (w *signInWorld) nowhere(texts ...string) {
 	})
 	if err != nil {
 		w.t.Error(err)
+	}
+}
+
+// A token that the service refuses although its time is not up is renewed once. If the new one is refused too, the turn parks with a question; it is
+// not renewed again and again. The call is carried out once in both cases.
+func TestClocksThatDoNotAgree(t *testing.T) {
+	t.Parallel()
+	w := startSignIn(t)
+	w.accepted()
+	renewed := func() (n int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, f := range w.forms {
+			n += strings.Count(f.Get("grant_type"), "refresh_token")
+		}
+		return n
+	}
+	w.mu.Lock()
+	w.refresh = true
+	w.mu.Unlock()
+	w.revoke()
+	w.telegram.Say(7, "note it")
+	w.hears("I read: noted")
+	if n := renewed(); n != 1 || w.openQuestions() != 0 {
+		t.Fatalf("renewed %d times, %d questions", n, w.openQuestions())
+	}
+	w.mu.Lock()
+	w.behind = 1
+	w.mu.Unlock()
+	w.revoke()
+	w.telegram.Say(7, "note it")
+	asked := w.hears("wants you to sign in")
+	if n := renewed(); n > 2 {
+		t.Errorf("renewed %d times", n)
+	}
+	w.telegram.Say(7, w.visit(linkIn.FindString(asked.Text)))
+	w.hears("I read: noted")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := strings.Count(w.bodies.String(), `"tools/call"`); n != 2 {
+		t.Errorf("the server got %d calls", n)
 	}
 }
 

@@ -13,6 +13,7 @@ type stream interface {
 	part(b []byte) bool    // bytes as they are
 	end()                  // no more comes, as if the server had died
 	wait()                 // until the client gives up
+	hold()                 // until the test lets it go
 }
 
 // answer does with one message what the script says.
@@ -22,6 +23,9 @@ func (s Script) answer(raw []byte, to stream) {
 		return // the client's answer to something that the server asked
 	}
 	fault := s.Faults[r.Method]
+	if f, ok := s.Faults[r.Method+" "+r.Params.Name]; ok {
+		fault = f
+	}
 	if r.ID == nil {
 		switch fault {
 		case Die, Cut:
@@ -39,13 +43,34 @@ func (s Script) answer(raw []byte, to stream) {
 		return
 	}
 	if (fault == "" || fault == Hang) && r.Method == "tools/call" {
-		for _, b := range s.Before {
-			to.message(bytes.ReplaceAll(b, []byte("TOKEN"), token(r)))
+		if s.Beside == Late {
+			defer s.before(r, to)
+		} else {
+			s.before(r, to)
 		}
 	}
 	whole := reply(r.ID, s.result(r))
 	if !s.wrong(fault, r, whole, to) {
 		to.message(whole)
+	}
+}
+
+// before sends what belongs to a call, in the way of Beside.
+func (s Script) before(r request, to stream) {
+	for _, b := range s.Before {
+		b = bytes.ReplaceAll(b, []byte("TOKEN"), token(r))
+		switch s.Beside {
+		case Cut:
+			to.part(b[:len(b)/2])
+			to.end()
+		case Half:
+			b = b[:len(b)/2]
+		case Oversized:
+			b = append([]byte(`{"filler":"`+string(filler(9<<20))+`",`), b[1:]...)
+		case Double:
+			to.message(b)
+		}
+		to.message(b)
 	}
 }
 
@@ -81,6 +106,9 @@ func (s Script) wrong(fault Fault, r request, whole []byte, to stream) bool {
 	switch fault {
 	case Hang:
 		to.wait()
+	case Held:
+		to.hold()
+		to.message(whole)
 	case Die:
 		to.end()
 	case Cut:

@@ -39,6 +39,7 @@ const (
 	Pings     Fault = "pings"     // pings without end, and no answer
 	Deaf      Fault = "deaf"      // pings with long ids, whose answers it does not read, and no answer
 	Batched   Fault = "batched"   // a batch of 100,000 pings, and no answer
+	Held      Fault = "held"      // it answers when the file "go" is in its folder
 	Bare      Fault = "bare"      // notifications and requests without parameters, or with and without an id where they should not be; then the answer
 	HTTP500   Fault = "http500"
 	HTTP404   Fault = "http404"
@@ -55,7 +56,8 @@ type Script struct {
 	Endless    bool                       // the cursor of the list never ends
 	Results    map[string]json.RawMessage // the result by tool; default: a text "ok TOOL"
 	Before     []json.RawMessage          // what it sends before the answer to a call; the text TOKEN becomes the call's token of progress
-	Faults     map[string]Fault           // by method, or "start"
+	Faults     map[string]Fault           // by method, or "start"; of one tool's calls by "tools/call NAME"
+	Beside     Fault                      // what is wrong with the messages of Before: Cut, Double, Late, Half or Oversized
 	Stderr     int                        // bytes to its stderr at the start; -1: without end
 	Stdout     string                     // to its stdout at the start
 	IgnoreTERM bool                       // it ends neither by SIGTERM nor with its stdin

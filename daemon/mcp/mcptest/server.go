@@ -59,6 +59,27 @@ func (v *Server) Play(s Script) {
 	}
 }
 
+// Go lets the calls with the fault Held go on.
+func (v *Server) Go() {
+	v.t.Helper()
+	if err := os.WriteFile(filepath.Join(v.dir, "go"), nil, 0o600); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// hold waits for Go, or for the end of the test, which removes the folder.
+func hold(dir string) {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go")); err == nil { // #nosec G703 -- the test's own
+			return
+		}
+		if _, err := os.Stat(dir); err != nil { // #nosec G703 -- the test's own
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
 // Got returns what the server has got of a method; "": of all.
 func (v *Server) Got(method string) (list []json.RawMessage) {
 	v.t.Helper()
@@ -219,6 +240,8 @@ func (p *pipe) end() { os.Exit(1) }
 
 func (p *pipe) wait() { select {} }
 
+func (p *pipe) hold() { hold(p.dir) }
+
 // ServeHTTP serves over streamable HTTP.
 func (v *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s, err := load(v.dir)
@@ -311,4 +334,9 @@ func (b *body) wait() {
 		note(b.dir, []byte(`{"method":"closed"}`))
 	case <-time.After(5 * time.Minute):
 	}
+}
+
+func (b *body) hold() {
+	_ = http.NewResponseController(b.w).Flush()
+	hold(b.dir)
 }
