@@ -43,7 +43,7 @@ type Asking interface {
 	AskForServer(ctx context.Context, q api.MCPQuestion) (id int64, err error)
 	// ServerAnswer returns the answer; open: there is none yet; neither: there will be none.
 	ServerAnswer(ctx context.Context, id int64) (answer string, answered, open bool, err error)
-	// CloseForServer closes a question without an answer; 0: all that an earlier run has left.
+	// CloseForServer closes a question without an answer.
 	CloseForServer(ctx context.Context, id int64) error
 	// AnswerSignIn answers the open questions whose links have one of these states; closed is their number. in is the message with the
 	// answer, without it; zero: there is none.

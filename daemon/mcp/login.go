@@ -35,14 +35,20 @@ func (s SignIns) parties(context.Context) (list []oauth.Party) {
 	return list
 }
 
+// find returns a server that has an account.
+func (s SignIns) find(name string) (*server, error) {
+	v, err := s.servers.find(name)
+	if err == nil && v.account == nil {
+		err = event.NewFault(event.Clash, "a server with url has one, unless headers give it a token", "%s has no sign-in", name)
+	}
+	return v, err
+}
+
 // Begin begins a sign-in for the terminal. A browser on this machine completes it; so does its last address, pasted.
 func (s SignIns) Begin(ctx context.Context, name string) (api.SignIn, error) {
-	v, err := s.servers.find(name)
+	v, err := s.find(name)
 	if err != nil {
 		return api.SignIn{}, err
-	}
-	if v.account == nil {
-		return api.SignIn{}, event.NewFault(event.Clash, "a server with url has one, unless headers give it a token", "%s has no sign-in", name)
 	}
 	begun, err := v.account.Begin(ctx, v.account.Probe(ctx), true)
 	if err != nil {
@@ -75,12 +81,9 @@ func (s SignIns) Await(ctx context.Context, name string) (api.MCPServer, error) 
 
 // Finish completes the open sign-in of a server with the address at which the browser ended.
 func (s SignIns) Finish(ctx context.Context, name string, in api.SignInAddress) (api.MCPServer, error) {
-	v, err := s.servers.find(name)
+	v, err := s.find(name)
 	if err != nil {
 		return api.MCPServer{}, err
-	}
-	if v.account == nil {
-		return api.MCPServer{}, event.NewFault(event.Clash, "a server with url has one, unless headers give it a token", "%s has no sign-in", name)
 	}
 	values, err := oauth.Parse(in.Address)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/oauth2"
 
 	"hob/daemon/event"
@@ -84,14 +83,6 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // authorizer joins the SDK's transport to the account of a server.
 type authorizer struct{ account *oauth.Account }
-
-// oauthHandler returns what signs the requests of a session; nil: nothing does.
-func oauthHandler(v *server) auth.OAuthHandler {
-	if v.account == nil {
-		return nil
-	}
-	return authorizer{v.account}
-}
 
 // TokenSource returns the account as a source of tokens.
 func (h authorizer) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {

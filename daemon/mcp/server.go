@@ -44,8 +44,9 @@ type server struct {
 
 // decision is a list that the owner has accepted.
 type decision struct {
-	hash string // "": none
-	list Pinned
+	hash  string // "": none
+	list  Pinned
+	holds bool // the section of the config is as it was then
 }
 
 func newServer(s *Service, name string, c *config.Snapshot) *server {
@@ -89,7 +90,7 @@ func (v *server) decide(rows []api.MCPRow) {
 				v.svc.Log.Error("an accepted list of an MCP server cannot be read", "server", v.name, "err", err)
 				continue
 			}
-			v.accepted = decision{r.Hash, list}
+			v.accepted = decision{r.Hash, list, sameReach(list.Reach, reachOf(v.conf, v.free))}
 		default:
 			v.pending = r.State
 		}
@@ -118,7 +119,7 @@ func (v *server) usable() (d decision, why string) {
 		why = fmt.Sprintf("what the MCP server %s offers has changed, and you did not accept it: hob mcp accept %s", v.name, v.name)
 	case v.accepted.hash == "":
 		why = fmt.Sprintf("you have not accepted the tools of the MCP server %s yet: hob mcp accept %s", v.name, v.name)
-	case !sameReach(v.accepted.list.Reach, reachOf(v.conf, v.free)):
+	case !v.accepted.holds:
 		why = fmt.Sprintf("the section of the MCP server %s in config.toml is not what you accepted: hob mcp accept %s", v.name, v.name)
 	}
 	return v.accepted, why

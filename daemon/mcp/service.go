@@ -112,7 +112,6 @@ type Service struct {
 
 	mu      sync.Mutex
 	servers map[string]*server
-	begun   bool // what an earlier run has left open is closed
 }
 
 var _ host.Servers = (*Service)(nil)
@@ -152,14 +151,8 @@ func (s *Service) Apply(ctx context.Context, c *config.Snapshot) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.begun {
-		if err := s.Questions.Rows.CloseForServer(ctx, 0); err != nil {
-			return fmt.Errorf("close the questions of MCP servers: %w", err)
-		}
-		s.begun = true
-	}
 	for name, v := range s.servers {
-		if one, ok := c.MCP.Servers[name]; !ok || !same(one, v.conf) || surroundingsOf(c, name) != v.surroundings {
+		if one, ok := c.MCP.Servers[name]; !ok || !reflect.DeepEqual(one, v.conf) || surroundingsOf(c, name) != v.surroundings {
 			delete(s.servers, name)
 			v.retire("its section of the config has changed")
 		}
@@ -173,11 +166,6 @@ func (s *Service) Apply(ctx context.Context, c *config.Snapshot) error {
 		v.decide(rows)
 	}
 	return nil
-}
-
-// same reports whether two sections are equal.
-func same(a, b config.MCPServer) bool {
-	return reflect.DeepEqual(a, b)
 }
 
 // Run follows the owner's answers until ctx ends, and ends all servers then. answered returns a channel that is closed when a question

@@ -44,7 +44,10 @@ func (v *server) service(ctx context.Context) (wire, error) {
 	client := &http.Client{Transport: g, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a redirect could carry the headers elsewhere
 	}}
-	w := &web{url: v.conf.URL, auth: oauthHandler(v), client: client, guard: g, done: make(chan struct{})}
+	w := &web{url: v.conf.URL, client: client, guard: g, done: make(chan struct{})}
+	if v.account != nil {
+		w.auth = authorizer{v.account}
+	}
 	g.late = w.close
 	return w, nil
 }

@@ -271,10 +271,15 @@ func (a *Account) register(ctx context.Context, m *oauthex.AuthServerMeta, fresh
 	if err != nil {
 		return client{}, a.failed(err, "the authorization server "+hostOf(m.Issuer)+" does not register hob")
 	}
-	return client{
-		Issuer: m.Issuer, ID: r.ClientID, Secret: r.ClientSecret, Until: r.ClientSecretExpiresAt, Dynamic: true,
+	c := client{
+		Issuer: m.Issuer, ID: r.ClientID, Secret: r.ClientSecret, Dynamic: true,
 		Style: style(r.TokenEndpointAuthMethod, r.ClientSecret, m.TokenEndpointAuthMethodsSupported),
-	}, nil
+	}
+	// A far year cannot be stored.
+	if r.ClientSecretExpiresAt.Before(a.cfg.Now().Add(mostLife)) {
+		c.Until = r.ClientSecretExpiresAt
+	}
+	return c, nil
 }
 
 // method chooses how hob proves at the token endpoint who it is. A program on the owner's machine keeps no secret from him, so none is best.

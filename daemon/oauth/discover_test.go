@@ -38,7 +38,6 @@ func TestMetadata(t *testing.T) {
 			w.meta = map[string]any{"authorization_endpoint": "https://as.example/?" + strings.Repeat("a", 4<<10)}
 		}, event.Refused},
 		"no registration":            {func(w *world) { w.meta = map[string]any{"registration_endpoint": nil} }, event.Refused},
-		"registration refused":       {func(w *world) { w.at("/register", refuses(400, "invalid_redirect_uri")) }, event.Unavailable},
 		"registration without an id": {func(w *world) { w.at("/register", says(201, "application/json", "{}")) }, event.Unavailable},
 		"registration is redirected": {func(w *world) { w.at("/register", redirect) }, event.Unavailable},
 		"server metadata no JSON":    {func(w *world) { w.at(metadataPath, says(200, "application/json", "<html>")) }, event.Unavailable},
@@ -65,6 +64,58 @@ func TestMetadata(t *testing.T) {
 			s, err := w.account.Begin(t.Context(), oauth.Challenge{}, false)
 			if got := kind(t, err); got != c.want || (s.Link != "") != (err == nil) {
 				t.Errorf("%q: %v", got, err)
+			}
+		})
+	}
+}
+
+// Each error of the registration (RFC 7591, section 3.2.2), and what is none of them, ends the attempt. The next one asks again, and works.
+func TestRegistrationErrors(t *testing.T) {
+	answers := map[string]http.HandlerFunc{
+		"busy": says(503, "text/plain", ""), "a token is needed": refuses(401, "invalid_token"), "forbidden": says(403, "text/html", "<h1>no"),
+		"no JSON": says(201, "application/json", "{"), "an array": says(201, "application/json", "[]"), "cut off": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"huge": says(201, "application/json", `{"client_id": "`+strings.Repeat("a", 3<<20)+`"}`),
+	}
+	for _, code := range []string{"invalid_redirect_uri", "invalid_client_metadata", "invalid_software_statement", "unapproved_software_statement"} {
+		answers[code] = refuses(400, code)
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.at("/register", answer)
+			s, err := w.account.Begin(t.Context(), oauth.Challenge{}, false)
+			if kind(t, err) != event.Unavailable || s.Link != "" || w.asked("/token") > 0 {
+				t.Errorf("%+v, %v", s, err)
+			}
+			w.at("/register", nil)
+			w.begin()
+			if n := w.asked("/register"); n != 2 {
+				t.Errorf("%d registrations", n)
+			}
+		})
+	}
+}
+
+// A secret that the server gave for a time is not used after it: hob registers again (RFC 7591, section 3.2.1). What the server's clock says does not
+// keep a sign-in from beginning.
+func TestSecretThatEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		until any
+		again bool
+	}{"never": {0, false}, "not said": {nil, false}, "a year of five digits": {1 << 40, false}, "in 2040": {2208988800, false}, "long ago": {1, true}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.at("/register", func(out http.ResponseWriter, _ *http.Request) {
+				send(out, 201, map[string]any{"client_id": "client-1", "client_secret": "s", "client_secret_expires_at": c.until, "token_endpoint_auth_method": "client_secret_post"}, nil)
+			})
+			w.signIn()
+			w.at("/token", refuses(400, "invalid_grant"))
+			if retry, err := w.account.Rejected(t.Context(), "access-1"); retry || err != nil {
+				t.Fatal(retry, err)
+			}
+			w.begin()
+			if n := w.asked("/register"); (n == 2) != c.again {
+				t.Errorf("%d registrations", n)
 			}
 		})
 	}

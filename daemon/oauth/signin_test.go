@@ -187,6 +187,8 @@ func TestTokenEndpointErrors(t *testing.T) {
 		"mac tokens": says(200, "application/json", `{"access_token": "a", "token_type": "mac"}`), "a header": says(200, "application/json", `{"access_token": "a\r\nX: y", "token_type": "bearer"}`),
 		"huge": says(200, "application/json", `{"access_token": "`+strings.Repeat("a", 3<<20)+`"}`), "a long token": says(200, "application/json", `{"token_type": "bearer", "access_token": "`+strings.Repeat("a", 20<<10)+`"}`),
 		"a part of a second": says(200, "application/json", `{"access_token": "a", "token_type": "bearer", "expires_in": [1]}`),
+		"a date":             says(200, "application/json", `{"access_token": "a", "token_type": "bearer", "expires_in": "2020-01-01T00:00:00Z"}`),
+		"no number":          says(200, "application/json", `{"access_token": "a", "token_type": "bearer", "expires_in": "NaN"}`),
 	}
 	for _, code := range []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"} {
 		over[code], over[code+" as 401"] = refuses(400, code), refuses(401, code)
@@ -315,10 +317,17 @@ func TestRevoke(t *testing.T) {
 		"it is not offered": {map[string]any{"revocation_endpoint": nil}, nil, "takes no tokens back", 0},
 		"another host":      {map[string]any{"revocation_endpoint": "https://third.example/revoke"}, nil, "takes no tokens back", 0},
 		"without TLS":       {map[string]any{"revocation_endpoint": "http://third.example/revoke"}, nil, "takes no tokens back", 0},
-		"an error":          {nil, refuses(503, "unavailable"), "did not take the tokens back", 1},
+		"an error":          {nil, refuses(503, "unavailable"), "did not take the tokens back", 2},
+		"another client":    {nil, refuses(400, "invalid_client"), "did not take the tokens back", 2},
+		"only refresh tokens": {nil, func(out http.ResponseWriter, in *http.Request) { // RFC 7009, section 2.2.1
+			if in.PostForm.Get("token_type_hint") == "access_token" {
+				refuses(400, "unsupported_token_type")(out, in)
+			}
+		}, "has taken the refresh token back, not the other one, which is good until it ends by itself", 2},
+		"no kind of token": {nil, refuses(400, "unsupported_token_type"), "did not take the tokens back", 2},
 		"a redirect": {nil, func(out http.ResponseWriter, in *http.Request) {
 			http.Redirect(out, in, "/elsewhere", http.StatusTemporaryRedirect)
-		}, "did not take the tokens back", 1},
+		}, "did not take the tokens back", 2},
 		"it answers after hours": {nil, func(_ http.ResponseWriter, in *http.Request) { <-in.Context().Done() }, "did not take the tokens back", 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -189,16 +189,24 @@ func (t *tokens) revoke(ctx context.Context, c Config) string {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(revoking, c.Patience))
 	defer cancel()
+	refused := ""
 	for _, one := range [][2]string{{"refresh_token", t.Refresh}, {"access_token", t.Access}} {
 		if one[1] == "" {
 			continue
 		}
 		if err := t.takeBack(ctx, c, one[0], one[1]); err != nil {
-			c.Log.Warn("tokens are not revoked", "account", c.Key, "err", c.Redact.Text(err.Error()))
-			return host + " did not take the tokens back: end hob's access in your account there"
+			c.Log.Warn("a token is not revoked", "account", c.Key, "kind", one[0], "err", c.Redact.Text(err.Error()))
+			refused += one[0]
 		}
 	}
-	return host + " has taken the tokens back"
+	switch {
+	case refused == "":
+		return host + " has taken the tokens back"
+	case refused == "access_token" && t.Refresh != "": // a server need not offer more (RFC 7009, section 2)
+		return host + " has taken the refresh token back, not the other one, which is good until it ends by itself"
+	default:
+		return host + " did not take the tokens back: end hob's access in your account there"
+	}
 }
 
 // takeBack revokes one token.

@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +29,9 @@ func TestLifetime(t *testing.T) {
 		"negative":                {expires: -5, after: time.Hour},
 		"huge":                    {expires: 1 << 31, after: 100 * 24 * time.Hour},
 		"more than a number":      {expires: int64(1) << 62, after: 100 * 24 * time.Hour},
+		"over already, quoted":    {expires: "-3600", after: time.Hour},
 		"the clock goes back":     {expires: 3600, after: -48 * time.Hour},
+		"the clock jumps ahead":   {expires: 3600, after: 48 * time.Hour, renewed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -39,8 +42,10 @@ func TestLifetime(t *testing.T) {
 			if c.renewed {
 				want = "access-2"
 			}
-			if got := w.access(); got != want {
-				t.Errorf("%q, want %q", got, want)
+			for range 3 { // one renewal is enough
+				if got := w.access(); got != want {
+					t.Errorf("%q, want %q", got, want)
+				}
 			}
 			if c.renewed && (w.form().Get("grant_type") != "refresh_token" || w.form().Get("refresh_token") != "refresh-1" || w.form().Get("resource") != w.server.URL+"/mcp") {
 				t.Errorf("renewed with %v", w.form())
@@ -98,15 +103,20 @@ func TestRejected(t *testing.T) {
 
 // A refresh token that was revoked is dropped, and the owner is asked once; a server that cannot answer changes nothing.
 func TestRevoked(t *testing.T) {
-	for name, c := range map[string]struct {
+	type answer struct {
 		answer http.HandlerFunc
 		kept   bool
-	}{
-		"invalid_grant": {answer: refuses(400, "invalid_grant")}, "invalid_client": {answer: refuses(401, "invalid_client")}, "no JSON": {answer: says(200, "application/json", "{")},
+	}
+	list := map[string]answer{
+		"no JSON": {answer: says(200, "application/json", "{")}, "too many": {answer: refuses(429, "slow_down"), kept: true},
 		"busy": {answer: says(503, "text/plain", ""), kept: true}, "redirect": {answer: func(out http.ResponseWriter, in *http.Request) {
 			http.Redirect(out, in, "https://evil.example", http.StatusTemporaryRedirect)
 		}, kept: true},
-	} {
+	}
+	for _, code := range []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"} { // RFC 6749, section 5.2
+		list[code], list[code+" as 401"] = answer{answer: refuses(400, code)}, answer{answer: refuses(401, code)}
+	}
+	for name, c := range list {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.signIn()
@@ -122,8 +132,14 @@ func TestRevoked(t *testing.T) {
 			if c.kept {
 				return
 			}
+			if n := w.asked("/token"); n != 2 {
+				t.Errorf("%d requests for tokens, want the sign-in and one renewal", n)
+			}
 			if one, two := w.begin(), w.begin(); one.Get("state") != two.Get("state") {
 				t.Error("the owner is asked twice")
+			}
+			if again := len(w.register) > 1; again != strings.Contains(name, "_client") {
+				t.Errorf("registered again: %v", again)
 			}
 		})
 	}

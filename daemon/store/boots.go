@@ -47,6 +47,10 @@ func (s *core) begin(ctx context.Context) error {
 		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
 			return fmt.Errorf("take back open turns: %w", err)
 		}
+		// The calls for which MCP servers asked something are gone too.
+		if err := expireQuestions(tx, "subject = 'ask' AND tool = ?", aboutMCP); err != nil {
+			return fmt.Errorf("close the questions of MCP servers: %w", err)
+		}
 		// Nobody knows what the open requests to models have cost; their reservation is booked.
 		if err := tx.spendRows().bookOrphans(); err != nil {
 			return fmt.Errorf("book open requests: %w", err)

@@ -75,12 +75,7 @@ func (s Settings) ServerAnswer(ctx context.Context, id int64) (answer string, an
 	return answer, state == turn.Answered, open, err
 }
 
-// CloseForServer closes such a question without an answer; 0: all of them, after a restart.
+// CloseForServer closes such a question without an answer.
 func (s Settings) CloseForServer(ctx context.Context, id int64) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		if id == 0 {
-			return expireQuestions(tx, "subject = 'ask' AND tool = ?", aboutMCP)
-		}
-		return expireQuestions(tx, "id = ?", id)
-	})
+	return s.core.write(ctx, func(tx *Tx) error { return expireQuestions(tx, "id = ?", id) })
 }
