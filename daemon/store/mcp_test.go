@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hob/daemon/api"
+	"hob/daemon/event"
 	"hob/daemon/policy"
+	"hob/daemon/store/storetest"
 	"hob/scheduler"
 	"hob/tools"
 )
@@ -17,6 +20,34 @@ import (
 // accepted is an accepted list of a server that is reached by a command.
 func accepted(server, command, tool string) api.MCPRow {
 	return api.MCPRow{Server: server, Hash: command + tool, List: fmt.Sprintf(`{"reach":{"command":%q,"args":["a"]},"tools":[{"name":%q}]}`, command, tool), State: api.MCPAccepted}
+}
+
+// What a server has asked for a call ends with the run of hob that made the call, also without a server in the config. Other questions stay open.
+func TestQuestionsOfServersEndWithTheRun(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	s := storetest.Open(t, dir)
+	id, err := s.Settings.AskForServer(ctx, api.MCPQuestion{Text: "Which one?", To: event.ToOwner, Until: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, open, err := s.Settings.ServerAnswer(ctx, id); err != nil || !open {
+		t.Fatalf("open %t, %v", open, err)
+	}
+	row := accepted("notes", "own", "do")
+	row.State = api.MCPAsked
+	if err := s.Settings.AskMCP(ctx, "changed", row); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Close(t, s)
+	s = storetest.Open(t, dir)
+	defer storetest.Close(t, s)
+	if _, answered, open, err := s.Settings.ServerAnswer(ctx, id); err != nil || answered || open {
+		t.Errorf("after a restart: answered %t, open %t, %v", answered, open, err)
+	}
+	if rows, err := s.Settings.MCPLists(ctx); err != nil || len(rows) != 1 || rows[0].State != api.MCPAsked {
+		t.Errorf("the question about the list: %+v, %v", rows, err)
+	}
 }
 
 // What the owner has permanently allowed about a server holds for the server that he had accepted then, not for another one with its name.
