@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"hob/channels"
 	"hob/daemon/event"
@@ -124,7 +125,7 @@ func (b chatReports) schedule(ctx context.Context) (string, error) {
 	if len(list) == 0 {
 		return "There are no jobs.", nil
 	}
-	return strings.Join(scheduler.Lines(list, b.status.zone.location().String()), "\n"), nil
+	return strings.Join(scheduler.Lines(list, b.status.zone.location().String(), time.Now()), "\n"), nil
 }
 
 // quiet returns the end of the owner's quiet time.

@@ -112,10 +112,10 @@ func (t Trigger) Settings() Trigger {
 
 // SameSettings reports whether two triggers of one kind, reduced to their settings, are equal. It compares them as they would be stored, so that
 // an empty list equals a missing one.
-func SameSettings[T any](a, b T) bool { return text(a) == text(b) }
+func SameSettings[T any](a, b T) bool { return encoded(a) == encoded(b) }
 
-// text encodes a trigger as its row stores it.
-func text(trigger any) string {
+// encoded returns a trigger as its row stores it.
+func encoded(trigger any) string {
 	doc, err := json.Marshal(trigger)
 	if err != nil {
 		panic("scheduler: encode a trigger: " + err.Error()) // it holds only texts and numbers

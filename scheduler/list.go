@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/text"
 )
 
 // Lines lists jobs for a person, one in a line, those that run next first: number, name, schedule, state and prompt. zone is the reader's, ""
-// if it is not known; a time in another zone names that zone.
-func Lines(list []View, zone string) []string {
+// if it is not known; a time in another zone names that zone. With now, times near it are said as people say them: "in 3 min".
+func Lines(list []View, zone string, now time.Time) []string {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b View) int {
 		if len(a.Next) == 0 || len(b.Next) == 0 {
@@ -22,14 +23,14 @@ func Lines(list []View, zone string) []string {
 	})
 	lines := make([]string, len(list))
 	for i, v := range list {
-		state, runs := v.State(zone == "" || v.Zone == zone)
+		state, runs := v.State(zone == "" || v.Zone == zone, now)
 		if runs {
 			state = "next " + state
 		}
 		if v.Failures > 0 && v.Held() == "" {
 			state += fmt.Sprintf(", failed %d in a row", v.Failures)
 		}
-		lines[i] = fmt.Sprintf("#%d %s | %s | %s | %s", v.ID, v.Name, v.Schedule(), state, event.Shorten(strings.Join(strings.Fields(v.Prompt), " "), 80))
+		lines[i] = fmt.Sprintf("#%d %s | %s | %s | %s", v.ID, v.Name, v.Schedule(), state, text.Line(v.Prompt, 80))
 	}
 	return lines
 }
@@ -50,8 +51,8 @@ func (v View) Schedule() string {
 }
 
 // State returns the next time of the job in its zone, or why there is none. runs is true for a time. With local, the zone is the reader's and
-// is not shown. The order matters: a broken or paused job may still have times in its row.
-func (v View) State(local bool) (state string, runs bool) {
+// is not shown; with now, such a time is said as people say it. The order matters: a broken or paused job may still have times in its row.
+func (v View) State(local bool, now time.Time) (state string, runs bool) {
 	switch {
 	case v.Broken != "":
 		return "cannot run: " + v.Broken, false
@@ -62,14 +63,21 @@ func (v View) State(local bool) (state string, runs bool) {
 	case len(v.Next) == 0:
 		return "done", false
 	}
+	// The times of "every 5s" would look the same without seconds.
+	fine := slices.ContainsFunc(v.Next, func(t time.Time) bool { return t.Second() != 0 }) && strings.HasPrefix(v.Spec, "every ")
+	at := v.Next[0].In(v.location())
 	form := "Mon 2 Jan 2006 15:04"
-	if slices.ContainsFunc(v.Next, func(t time.Time) bool { return t.Second() != 0 }) && strings.HasPrefix(v.Spec, "every ") {
-		form += ":05" // the times of "every 5s" would look the same
+	if fine {
+		form += ":05"
 	}
-	if !local {
-		form += " MST"
+	state = at.Format(form)
+	switch {
+	case !local:
+		state += at.Format(" MST")
+	case !now.IsZero():
+		state = text.Soon(at, now, fine)
 	}
-	return v.Next[0].In(v.location()).Format(form), true
+	return state, true
 }
 
 // Held says until when the job backs off after failures, "" if it does not.

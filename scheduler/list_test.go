@@ -20,7 +20,7 @@ func TestLines(t *testing.T) {
 	}
 	list := []scheduler.View{
 		{ID: 1, Name: "done", Spec: "at 2026-11-20T09:00:00Z", Zone: "Europe/Berlin", Prompt: "say: x"},
-		{ID: 2, Name: "week", Spec: "cron 0 9 * * 1", Words: "every monday at 9", Zone: "Europe/Berlin", Prompt: "read\nnotes.md", Next: at("2026-11-23T08:00:00Z"), Failures: 2},
+		{ID: 2, Name: "week", Spec: "cron 0 9 * * 1", Words: "every monday at 9", Zone: "Europe/Berlin", Prompt: "read\nnotes.md " + strings.Repeat("é", 90), Next: at("2026-11-23T08:00:00Z"), Failures: 2},
 		{ID: 3, Name: "soon", Spec: "at 2026-11-21T16:00:10Z", Zone: "Europe/Berlin", Prompt: "say: x", Next: at("2026-11-21T16:00:10Z")},
 		{ID: 4, Name: "tick", Spec: "every 7s", Words: "every 7s", Zone: "Asia/Tokyo", Prompt: "say: x", Next: at("2026-11-22T00:00:07Z"), Gate: "date"},
 		{ID: 5, Name: "broken", Spec: "?", Zone: "Nowhere", Broken: "no such zone"},
@@ -29,13 +29,19 @@ func TestLines(t *testing.T) {
 	}
 	want := `#3 soon | once | next Sat 21 Nov 2026 17:00 | say: x
 #4 tick | every 7s, gated | next Sun 22 Nov 2026 09:00:07 JST | say: x
-#2 week | every monday at 9 | next Mon 23 Nov 2026 09:00, failed 2 in a row | read notes.md
+#2 week | every monday at 9 | next Mon 23 Nov 2026 09:00, failed 2 in a row | read notes.md ` + strings.Repeat("é", 66) + `…
 #7 held | every 1h | held until 01:00 after 1 failure | ` + `
 #5 broken | ? | cannot run: no such zone | ` + `
 #1 done | once | done | say: x
 #6 paused | every 1h | paused | `
-	if got := strings.Join(scheduler.Lines(list, "Europe/Berlin"), "\n"); got != want {
+	if got := strings.Join(scheduler.Lines(list, "Europe/Berlin", time.Time{}), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	near := strings.Join(scheduler.Lines(list, "Europe/Berlin", at("2026-11-21T15:57:10Z")[0]), "\n")
+	for _, part := range []string{"#3 soon | once | next in 3 min | ", "| next Sun 22 Nov 2026 09:00:07 JST | ", "| next Mon 23 Nov 09:00, failed 2 in a row | "} {
+		if !strings.Contains(near, part) {
+			t.Errorf("near: no %q in\n%s", part, near)
+		}
 	}
 	if list[0].Name != "done" {
 		t.Error("the list of the caller was sorted")

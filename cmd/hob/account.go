@@ -24,7 +24,7 @@ func accountCommand(a *cli.App) *cobra.Command {
 	return cli.Family("account", "Let hob use your calendars and other accounts",
 		accountAddCommand(a),
 		cli.List(a, cli.Listing[api.LinkedAccount]{
-			Route: api.LinkedAccounts, Whole: true, Noun: "accounts", Short: "List the accounts that hob can use", None: "there are no accounts yet; add one with hob account add: " + strings.Join(accountKindNames(), ", "),
+			Route: api.LinkedAccounts, Whole: true, Noun: "accounts", Short: "List the accounts that hob can use", None: "there are no accounts yet; add one with: hob account add KIND\nthe kinds are " + strings.Join(accountKindNames(), ", "),
 			Head: []string{"ACCOUNT", "USER", "SERVER", "HAS", "PROBLEM"},
 			Row: func(r api.LinkedAccount, _ cli.Clock) []string {
 				return []string{r.Name, console.OrDash(console.OneLine(r.User)), console.OrDash(r.URL), console.OrDash(console.OneLine(strings.Join(r.Has, ", "))), console.OrDash(console.OneLine(r.Problem))}

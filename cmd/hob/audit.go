@@ -13,6 +13,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/text"
 )
 
 // auditEffect lists exit code, duration and sizes of a call. A call that ran no process has no exit code.
@@ -100,7 +101,11 @@ func showAudit(ctx context.Context, a *cli.App, f auditFilter) error {
 		rows = append(rows, r)
 	}
 	if len(rows) == 0 {
-		a.Say("no call fits")
+		if f.turn == 0 && f.tool == "" && !f.denied {
+			a.Say("no tool has been called yet; try: hob chat \"run df -h\"")
+			return nil
+		}
+		a.Say("no call fits; hob audit without flags shows them all")
 		return nil
 	}
 	p, err := layoutFor(ctx, c, a.Out)
@@ -162,7 +167,7 @@ func auditPage(rows []api.AuditRow, p layout) string {
 			turn = cli.ID(r.Turn)
 		}
 		row := []string{
-			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(auditReason(r)) + ")", auditEffect(r),
+			cli.ID(r.Seq), text.When(r.At.In(p.zone), p.now, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(auditReason(r)) + ")", auditEffect(r),
 		}
 		// Where the last heading was left out, its cell is left out too.
 		cells = append(cells, row[:len(head)])

@@ -17,6 +17,7 @@ import (
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 )
 
 // backupCommand makes hob backup. It never opens the database itself: package daemon does.
@@ -144,7 +145,7 @@ func printBackups(a *cli.App) error {
 	}
 	var rows [][]string
 	for _, f := range list {
-		rows = append(rows, []string{console.Exact(f.Made), console.Size(f.Bytes), backupOrigin(f), f.Path})
+		rows = append(rows, []string{text.When(f.Made.Local(), time.Now(), f.Made.Second() != 0), console.Size(f.Bytes), backupOrigin(f), f.Path})
 	}
 	return a.Table([]string{"MADE", "SIZE", "WHAT", "PATH"}, rows)
 }

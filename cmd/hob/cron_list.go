@@ -12,6 +12,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
 	"hob/daemon/console"
+	"hob/daemon/text"
 	"hob/scheduler"
 )
 
@@ -31,8 +32,8 @@ func jobState(j scheduler.View, clock cli.Clock) string {
 		return "broken" // hob cron show has the reason
 	}
 	zone, err := scheduler.Zone(j.Zone)
-	local := err == nil && len(j.Next) > 0 && console.InZone(j.Next[0], zone, false) == clock(j.Next[0])
-	state, _ := j.State(local)
+	local := err == nil && len(j.Next) > 0 && text.When(j.Next[0].In(zone), time.Now(), false) == clock(j.Next[0])
+	state, _ := j.State(local, time.Now())
 	return state
 }
 

@@ -11,6 +11,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/text"
 	"hob/scheduler"
 )
 
@@ -30,7 +31,11 @@ func cronRunCells(r api.Fire, clock cli.Clock) []string {
 	// The slot is shown in the zone of the job, as it was when the slot was computed.
 	due := clock(r.Due)
 	if zone, err := scheduler.Zone(r.Zone); err == nil {
-		due = console.InZone(r.Due, zone, r.Due.Second() != 0)
+		if near := text.When(r.Due.In(zone), time.Now(), false); near != due {
+			due = console.InZone(r.Due, zone, r.Due.Second() != 0)
+		} else {
+			due = text.When(r.Due.In(zone), time.Now(), r.Due.Second() != 0)
+		}
 	}
 	// Reason is about the slot, Why about the delivery of the answer.
 	reason := console.ToYou(r.Reason)
@@ -71,7 +76,7 @@ func runCost(r api.Fire) string {
 func cronRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	l := cli.Listing[api.Fire]{
-		Route: api.Fires, Noun: "runs", None: "nothing has come due yet",
+		Route: api.Fires, Noun: "runs", None: "nothing has come due yet; hob cron list shows what will",
 		States: []string{"due", "queued", "running", "waiting", "done", "ran", "late", "failed", "missed", "coalesced", "skipped"},
 		Head:   append([]string{"NAME"}, cronRunsHead()...),
 		Row:    func(r api.Fire, clock cli.Clock) []string { return append([]string{r.Job}, cronRunCells(r, clock)...) },

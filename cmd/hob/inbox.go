@@ -19,7 +19,7 @@ import (
 func inboxCommand(a *cli.App) *cobra.Command {
 	return cli.Family("inbox", "See what came in",
 		cli.List(a, cli.Listing[api.InboxRow]{
-			Route: api.Inbox, Short: "List what came in, newest first", None: "nothing has come in yet",
+			Route: api.Inbox, Short: "List what came in, newest first", None: "nothing has come in yet; say something with: hob chat",
 			States: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
 			Head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
 			// The reason says why a row was dropped, held or given up; it comes before the text, which may be

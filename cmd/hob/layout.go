@@ -19,6 +19,7 @@ import (
 type layout struct {
 	zone  *time.Location
 	width int
+	now   time.Time // lists name the days around it: "tomorrow 09:00"
 }
 
 // layoutFor asks the daemon for the owner's zone. Times are shown in that zone, even if the terminal is on a
@@ -28,7 +29,7 @@ func layoutFor(ctx context.Context, c *client.Client, out *os.File) (layout, err
 	if err != nil {
 		return layout{}, err
 	}
-	return layout{zone: zoneOrLocal(s.Zone), width: cli.Columns(out)}, nil
+	return layout{zone: zoneOrLocal(s.Zone), width: cli.Columns(out), now: time.Now()}, nil
 }
 
 // showPage reads a row and prints its page, with times in the owner's zone.

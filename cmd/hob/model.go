@@ -96,7 +96,7 @@ func listModels(ctx context.Context, a *cli.App, f modelFilter) error {
 	if a.JSON {
 		return modelsDocument(a, rosterDoc, serversDoc)
 	}
-	return printModels(a, roster, servers, f, cli.OwnersClock(ctx, c))
+	return printModels(a, roster, servers, f, cli.ListClock(ctx, c))
 }
 
 // modelsDocument joins the two answers: {"chosen", "models", "servers"}. The members are passed on as the

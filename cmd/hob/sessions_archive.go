@@ -17,7 +17,7 @@ import (
 // sessionsListCommand makes hob sessions list: without the archived conversations, unless a flag asks for them.
 func sessionsListCommand(a *cli.App) *cobra.Command {
 	cmd := cli.List(a, cli.Listing[api.Session]{
-		Route: api.Sessions, Short: "List the conversations, newest first", None: "there are no sessions here; hob sessions list --archived shows those that were put away",
+		Route: api.Sessions, Short: "List the conversations, newest first", None: "there is no conversation here; hob chat begins one, and hob sessions list --archived shows those that were put away",
 		States: []string{stateLive, stateArchived}, State: stateLive,
 		Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "TITLE"},
 		Row: func(s api.Session, clock cli.Clock) []string {

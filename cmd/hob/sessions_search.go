@@ -56,7 +56,7 @@ func searchSessions(ctx context.Context, a *cli.App, q api.HistoryQuery) error {
 		a.Say("nothing found")
 		return nil
 	}
-	clock := cli.OwnersClock(ctx, c)
+	clock := cli.ListClock(ctx, c)
 	var b strings.Builder
 	for i, h := range found.Results {
 		if i > 0 {

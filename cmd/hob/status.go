@@ -14,6 +14,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/text"
 )
 
 // sandboxText says what confines, and what is missing. The mode is what [tools.exec] sandbox says: auto,
@@ -55,7 +56,7 @@ func statusCommand(a *cli.App) *cobra.Command {
 				return watchStatus(cmd.Context(), a)
 			}
 			return cli.ShowRow(cmd.Context(), a, api.ShowStatus, "", func(s api.Status, _ json.RawMessage, _ cli.Clock) error {
-				return a.Text(statusView{s}.page(layout{zoneOrLocal(s.Zone), cli.Columns(a.Out)}))
+				return a.Text(statusView{s}.page(layout{zoneOrLocal(s.Zone), cli.Columns(a.Out), time.Now()}))
 			})
 		},
 	}
@@ -228,14 +229,14 @@ func (s statusView) thread() string {
 
 // schedule is the number of jobs and the next slot.
 func (s statusView) schedule(p layout) string {
-	text := console.Plural(s.Scheduler.Jobs, "job")
+	jobs := console.Plural(s.Scheduler.Jobs, "job")
 	if s.Scheduler.State == "stuck" {
-		text = "stuck · " + text
+		jobs = "stuck · " + jobs
 	}
 	if !s.Scheduler.Next.IsZero() {
-		text += fmt.Sprintf(" · next %s at %s", s.Scheduler.NextJob, p.at(s.Scheduler.Next))
+		jobs += fmt.Sprintf(", next %s %s", s.Scheduler.NextJob, text.Soon(s.Scheduler.Next.In(p.zone), p.now, false))
 	}
-	return text
+	return jobs
 }
 
 // showSummary is hob without a command: a short status and the next step. It must work for somebody who has
@@ -260,7 +261,7 @@ func showSummary(ctx context.Context, a *cli.App) error {
 	if a.JSON {
 		return a.Document(map[string]string{"state": s.State, "next": s.next()})
 	}
-	a.Say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(layout{zone: zoneOrLocal(s.Zone)}), s.next())
+	a.Say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(layout{zone: zoneOrLocal(s.Zone), now: time.Now()}), s.next())
 	return nil
 }
 

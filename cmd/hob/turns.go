@@ -18,7 +18,7 @@ import (
 func turnsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("turns", "See what hob has thought and done, turn by turn",
 		cli.List(a, cli.Listing[api.Turn]{
-			Route: api.Turns, Short: "List turns, newest first", None: "there are no turns yet",
+			Route: api.Turns, Short: "List turns, newest first", None: "there are no turns yet; begin one with: hob chat",
 			States: []string{"ready", "running", "waiting", "done", "failed", "stopped", "dead"},
 			Head:   turnHead(), Row: turnCells,
 		}),

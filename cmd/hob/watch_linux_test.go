@@ -62,7 +62,7 @@ func TestWatchOffATerminal(t *testing.T) {
 				}
 			}
 		}
-		no, one := []string{" · ok · idle · ", " · 0 jobs"}, []string{" · 1 job · next late at 2099-01-02"}
+		no, one := []string{" · ok · idle · ", " · 0 jobs"}, []string{" · 1 job, next late Fri 2 Jan 2099 03:04"}
 		if flag == "--json" {
 			no, one = []string{`{"state":"ok",`, `"jobs":0`}, []string{`{"state":"ok",`, `"next_job":"late"`}
 		}

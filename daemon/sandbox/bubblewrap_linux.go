@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"hob/daemon/sys"
 )
 
 // helperAt is the path of hob's own executable inside a sandbox.
@@ -65,7 +67,7 @@ func find(ctx context.Context, c Config) finding {
 	}
 	program, err := c.program("bwrap")
 	if err != nil {
-		none.Why, none.Hint = "bubblewrap is not installed: "+err.Error(), "install bubblewrap, for example: sudo apt install bubblewrap"
+		none.Why, none.Hint = "bubblewrap is not installed: "+err.Error(), "install bubblewrap, for example: "+sys.PackageCommand("bubblewrap", false)
 		return finding{state: none}
 	}
 	// Old versions of bwrap refuse options that they do not know, so their list is read first.

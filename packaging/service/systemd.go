@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 const unitName = "hob.service"
@@ -129,7 +130,7 @@ func (s systemd) Uninstall(context.Context) ([]Step, error) {
 		steps = append(steps, s.libraryUninstall()...)
 		steps = append(steps, s.step("reset-failed", 1)) // exit code 1: there was nothing to reset
 	} else if s.packaged() != "" {
-		return nil, event.NewFault(event.Clash, "type: sudo apt remove hob", "the service belongs to the package hob")
+		return nil, event.NewFault(event.Clash, "type: "+sys.PackageCommand("hob", true), "the service belongs to the package hob")
 	}
 	if s.System && exists(s.users()) {
 		steps = append(steps, Step{Remove: s.users()})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/sys"
 	"hob/packaging/service"
 )
 
@@ -182,7 +183,7 @@ func TestPackagedUnit(t *testing.T) {
 		}
 	}
 	w.same(list, "ran systemctl enable hob.service", "ran systemctl start hob.service")
-	if f := w.refused("uninstall"); f.Hint != "type: sudo apt remove hob" {
+	if f := w.refused("uninstall"); f.Hint != "type: "+sys.PackageCommand("hob", true) {
 		t.Errorf("%+v", f)
 	}
 }

@@ -217,7 +217,7 @@ func (p dayReader) rangeOfDays() bool {
 	return set != nil && len(set.dow) > 1
 }
 
-// namedDays reads "monday", "mon-fri", "monday to friday", "monday, wednesday and friday".
+// namedDays reads "monday", "mon-fri", "monday to friday", "monday, wednesday and friday", "monday wednesday friday".
 // Without wanted it reads nothing, because a single "monday" may be a date.
 func (p dayReader) namedDays(wanted bool) *dayset {
 	if !wanted {
@@ -228,7 +228,7 @@ func (p dayReader) namedDays(wanted bool) *dayset {
 		mark := p.in.pos
 		if len(days) > 0 {
 			comma, and := p.in.take(","), p.in.take("and")
-			if !comma && !and {
+			if _, weekday := weekdayOf(p.in.word(0)); !comma && !and && !weekday {
 				break
 			}
 			_ = p.in.takeAny("on", "every")

@@ -244,6 +244,13 @@ func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 	// Without times they are spread over the day.
 	if t.clocks == nil {
 		t.clocks = evenly(times)
+		var hours []string
+		for _, c := range t.clocks {
+			hours = append(hours, fmt.Sprintf("%d:00", c.hour))
+		}
+		if hours != nil {
+			p.in.assumed = append(p.in.assumed, "no times were given: "+strings.Join(hours, ", ")+" are taken")
+		}
 	}
 	if t.parted || len(t.clocks) != times {
 		return spec.Spec{}, p.in.unclear(`not at which %d times; name them, e.g. "every day at 8, 12 and 18"`, times)

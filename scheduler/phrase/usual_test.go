@@ -32,7 +32,7 @@ func TestResolveTakesNineForDaysWithoutATime(t *testing.T) {
 			t.Errorf("%q: got %q (%s), %v; want %q, and that 9:00 is taken", words, r.Spec, r.Assumed, err, want)
 		}
 	}
-	for _, words := range []string{"every other tuesday at 9", "every 2 days", "twice a day", "@daily", "0 9 * * 1-5", "every weekend at 9"} {
+	for _, words := range []string{"every other tuesday at 9", "every 2 days", "@daily", "0 9 * * 1-5", "every weekend at 9"} {
 		if r, err := phrase.Resolve(words, now.Location(), now); err != nil || r.Assumed != "" {
 			t.Errorf("%q: %v; it takes for granted: %q", words, err, r.Assumed)
 		}

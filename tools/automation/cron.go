@@ -429,5 +429,5 @@ func table(jobs []scheduler.View, zone string) string {
 	if len(jobs) == 0 {
 		return "there are no jobs yet"
 	}
-	return strings.Join(scheduler.Lines(jobs, zone), "\n")
+	return strings.Join(scheduler.Lines(jobs, zone, time.Time{}), "\n")
 }

@@ -129,7 +129,7 @@ func ListRows[R any](ctx context.Context, a *App, l Listing[R], f client.Filter)
 		return nil
 	}
 	var cells [][]string
-	clock := OwnersClock(ctx, c)
+	clock := ListClock(ctx, c)
 	for _, doc := range docs {
 		var row R
 		if err := json.Unmarshal(doc, &row); err != nil {

@@ -30,7 +30,7 @@ func front(text string) (rest string, asked bool) {
 				text, again, asked = rest, true, true
 			}
 		}
-		for words := range strings.SplitSeq("please|pls|plz|kindly|hob|hey|hi|hello|good morning|good afternoon|good evening|ok|okay|so|well|also|just|i want you to|"+
+		for words := range strings.SplitSeq("please|pls|plz|kindly|hob|hey|hi|hello|good morning|good afternoon|good evening|ok|okay|so|well|also|just|thanks|thank you|thx|great|perfect|sorry|oh|and|then|now|never mind|nevermind|i want you to|"+
 			"i need you to|i'd like you to|i’d like you to|i would like you to|be so kind and|make sure to|make sure you|be sure to", "|") {
 			if rest, ok := lead(text, words); ok && rest != "" {
 				text, again = rest, true
@@ -46,7 +46,7 @@ func front(text string) (rest string, asked bool) {
 	return text, asked
 }
 
-// back removes polite words from the end. "thanks" needs a sign before it, and none is removed after "say", because both may be part of the
+// back removes polite words from the end. "thanks" needs a sign or a time before it, and none is removed after "say", because both may be part of the
 // request.
 func back(text string) string {
 	bare := strings.TrimRight(text, "!?., ")
@@ -57,6 +57,9 @@ func back(text string) string {
 		}
 		head := strings.TrimRight(bare[:i], " \n")
 		sign := strings.ContainsRune(",.!?", rune(head[max(len(head)-1, 0)])) || strings.Contains(bare[len(head):i], "\n")
+		// After a time, thanks are no part of the request either: "at 18:30 thanks".
+		last := strings.ToLower(head[strings.LastIndexByte(head, ' ')+1:])
+		sign = sign || words == "thx" || strings.ContainsAny(last, "0123456789") || among(last, "am|pm|noon|today|tomorrow|tonight|minutes|hours")
 		if strings.HasPrefix(words, "th") && !sign || strings.HasSuffix(lowered(head, len(head)), "say") {
 			continue
 		}

@@ -1,21 +1,24 @@
 package builtin
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/sys"
+	"hob/daemon/text"
 )
 
 // scheduledAs confirms a new job in one sentence, with a line for each reading that was chosen and for what it costs. For other actions it
 // returns the tool's text.
-func (s *state) scheduledAs(job jobArgs, text string) string {
-	_, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+func (s *state) scheduledAs(job jobArgs, result string) string {
+	_, rest, _ := strings.Cut(strings.TrimSpace(result), "\n")
 	next, rest, _ := strings.Cut(rest, "\n")
 	next, ok := strings.CutPrefix(next, "next: ")
 	if job.Action != "add" || !ok {
-		return text
+		return s.near(result)
 	}
 	what, reminder := strings.CutPrefix(job.Prompt, "say: ")
 	head := "I will do this "
@@ -34,6 +37,24 @@ func (s *state) scheduledAs(job jobArgs, text string) string {
 		notes += "\n" + estimate
 	}
 	return head + when + ": " + what + notes
+}
+
+// listedTime is the next time in a line of the cron tool's list.
+var listedTime = sys.Regexp(`\| next (\w+ \d+ \w+ \d{4} \d\d:\d\d)(:\d\d)?(,| \|)`)
+
+// near returns a list of jobs with its times as people say them. The tool's own list has dates, because a model may read it days later.
+func (s *state) near(list string) string {
+	if s.m.now == nil {
+		return list
+	}
+	return listedTime().ReplaceAllStringFunc(list, func(line string) string {
+		part := listedTime().FindStringSubmatch(line)
+		at, err := time.ParseInLocation("Mon 2 Jan 2006 15:04:05", part[1]+cmp.Or(part[2], ":00"), s.m.now().Location())
+		if err != nil {
+			return line
+		}
+		return "| next " + text.Soon(at, s.m.now(), part[2] != "") + part[3]
+	})
 }
 
 // every returns a recurring schedule for the middle of a sentence.

@@ -47,7 +47,7 @@ func (g *grammar) parse(text string) plan {
 	text = courteous(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")))
 	// The order decides between commands that begin alike: "run job NAME" must reach jobs before ran makes it a shell command.
 	for _, rule := range []func(string) (plan, bool){
-		helped, said, g.remind, g.remember, lists, watches, g.scheduled, jobs, g.delayed, ran, read, listed, found, known, forget, written, sent,
+		helped, said, g.remind, g.remember, lists, watches, g.scheduled, jobs, changed, g.delayed, ran, read, listed, found, known, forget, written, sent,
 	} {
 		if p, ok := rule(text); ok {
 			return p

@@ -47,6 +47,9 @@ func (s *state) meant(input string) string {
 	if shell(input) && s.tools[toolExec] {
 		return "run " + input
 	}
+	if note := s.dated(input); note != "" {
+		return note
+	}
 	word, rest, _ := strings.Cut(input, " ")
 	typed := strings.ToLower(strings.Trim(word, ",.:!?"))
 	for _, known := range []string{"remind", "remember", "forget", "list", "read", "write", "find", "watch", "pause", "resume", "delete", "remove", "cancel", "help", "every", "tomorrow", "send", "timer", "alarm", "wake"} {
@@ -60,6 +63,22 @@ func (s *state) meant(input string) string {
 		}
 	}
 	return ""
+}
+
+// dated returns the reminder that a note with a time probably means: "dentist tomorrow 14:30". A question or a refusal means none.
+func (s *state) dated(input string) string {
+	bare := strings.TrimRight(input, "!?., ")
+	if head := max(len(bare)-len("remind me"), 0); strings.EqualFold(bare[head:], "remind me") {
+		bare = strings.TrimRight(bare[:head], " ,.;")
+	}
+	word, _, _ := strings.Cut(plainWords(bare), " ")
+	if strings.HasSuffix(input, "?") || among(word, "what|whats|who|whos|why|how|hows|where|wheres|when|whens|which|is|are|am|do|does|did|can|could|will|would|should|dont|not|never|no|stop|tell|write|send|pause") {
+		return ""
+	}
+	if _, _, err := s.g.timed(bare); err != nil || !s.tools[toolCron] {
+		return ""
+	}
+	return "reminder: " + bare
 }
 
 // shell reports whether a text looks like a shell command. Words that are also English need a sign that English has not.

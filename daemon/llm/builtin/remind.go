@@ -21,6 +21,10 @@ func signals() []signal {
 		{"alert me", "it is time"},
 		{"notify me", "it is time"},
 		{"ping me", "it is time"},
+		{"text me", "it is time"},
+		{"message me", "it is time"},
+		{"send me a message", ""},
+		{"send me a reminder", ""},
 		{"nudge me", "it is time"},
 		{"warn me", "it is time"},
 		{"buzz me", "it is time"},
@@ -68,6 +72,9 @@ func (g *grammar) remind(text string) (plan, bool) {
 func (g *grammar) reminder(rest string, s signal) plan {
 	words, tail, first := g.time(rest)
 	what, late, second := g.timed(reminded(rest))
+	if g.several(rest, tail, what) {
+		return plan{say: "That is more than one reminder. Send me each as a message of its own, for example: remind me at 17:00 to cook"}
+	}
 	if p, ok := g.joined(rest, first, tail); ok {
 		return p
 	}
@@ -77,23 +84,61 @@ func (g *grammar) reminder(rest string, s signal) plan {
 	case second == nil:
 		return subject(late, what, s)
 	case !errors.Is(first, ErrNoPhrase):
-		return plan{say: "I could not read that time: " + first.Error()}
+		return unread(first)
 	case !errors.Is(second, ErrNoPhrase):
-		return plan{say: "I could not read that time: " + second.Error()}
+		return unread(second)
 	case s.usual != "" && strings.TrimSpace(rest) == "":
 		return plan{say: "When? For example: " + s.words + " at 7:30, or: " + s.words + " in 10 minutes"}
 	}
-	what = reminded(rest)
+	// Words before the subject are no time: "later to check the mail", "when I get home to feed the dog".
+	if what = reminded(rest); what == strings.TrimSpace(rest) && strings.Contains(what, " to ") {
+		_, what, _ = strings.Cut(what, " to ")
+	}
 	if what == "" {
 		what = "stretch"
 	}
 	return plan{say: "When? For example: remind me tomorrow at 9 to " + strings.TrimRight(what, ".!? ") + ", or: remind me in 20m to stretch"}
 }
 
+// andThen separates two requests in one message.
+var andThen = sys.Regexp(`(?i)(?:[.;!?,\n]|\band\b|\bthen\b)\s*(?:(?:and|also|then|please)\s+)*`)
+
+// several reports whether a message asks for more than one reminder: a second "remind me", or a second time. tail is what follows the time at
+// the beginning, and what is what comes before the time at the end.
+func (g *grammar) several(rest, tail, what string) bool {
+	for _, at := range andThen().FindAllStringIndex(rest, -1) {
+		next := rest[at[1]:]
+		if p, again := lead(next, "remind me"); again && p != "" {
+			return true
+		}
+		// "at 5pm to call Jo and at 6pm to cook"
+		_, left, err := g.phrases.Prefix(next)
+		if _, to := after(left, "to"); err == nil && to && tail != "" && at[0] > len(rest)-len(tail) {
+			return true
+		}
+		// "to call Jo at 5pm and to cook at 6pm"
+		if _, _, err := g.timed(reminded(rest[:at[0]])); err == nil && what != "" && at[0] < len(rest)-1 {
+			if _, to := after(next, "to"); to {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unread is the answer to a time that is meant as one and cannot be taken. The errors quote the whole text, which the person has just typed.
+func unread(err error) plan {
+	why := err.Error()
+	if quoted, rest, ok := strings.Cut(why, "\": understood "); ok && strings.HasPrefix(quoted, "schedule ") {
+		return plan{say: "I understood " + rest}
+	}
+	return plan{say: "I could not read that time: " + why}
+}
+
 // time parses the time at the beginning of a text. After "for" or in a timer, a bare length or hour is a time, too: "for 5 minutes", "for 7".
 func (g *grammar) time(text string) (words, tail string, err error) {
 	// "Please" and the like may stand between: "a reminder, please, for 7".
-	for _, filler := range []string{"for me", "for", "to go off", "that goes off", "of", "exactly"} {
+	for _, filler := range []string{"for me", "for", "to go off", "that goes off", "of", "exactly", "around"} {
 		if rest, ok := lead(text, filler); ok && rest != "" {
 			text = rest
 		}

@@ -44,12 +44,22 @@ func (g *grammar) scheduled(text string) (plan, bool) {
 	if wrong == nil {
 		return g.inline(text)
 	}
-	return plan{say: "I could not read that time: " + wrong.Error()}, true
+	return unread(wrong), true
 }
 
 // whatThen asks what a job shall do.
 func whatThen(words string) plan {
 	return plan{say: "What shall I do then? Write it after the colon, for example: " + words + ": run date"}
+}
+
+// turned reads a reminder whose schedule comes first and is not complete: "every other friday remind me to put the bins out".
+func (g *grammar) turned(text string) (plan, bool) {
+	for _, i := range wordStarts(text) {
+		if what, ok := lead(text[i:], "remind me"); ok && i > 0 && what != "" {
+			return g.reminder(strings.TrimRight(text[:i], " ,:")+" to "+reminded(what), signal{"remind me", ""}), true
+		}
+	}
+	return plan{}, false
 }
 
 // planned returns the schedule in "schedule a backup every night at 2", and any other text unchanged.
@@ -69,6 +79,11 @@ func (g *grammar) planned(text string) string {
 // inline parses a schedule that a command follows without a colon: "in 20 minutes say stretch". For other words it asks.
 func (g *grammar) inline(text string) (plan, bool) {
 	if words := g.planned(text); words != text {
+		// "schedule run uptime every hour" says what to do, "schedule a backup every night at 2" does not.
+		what, _ := leadAny(strings.TrimSpace(strings.TrimSuffix(text, words)), "schedule", "plan")
+		if p, ok := command(what); ok {
+			return add(words, p), true
+		}
 		return whatThen(words), true
 	}
 	_, rest, err := g.phrases.Prefix(text)
@@ -77,22 +92,33 @@ func (g *grammar) inline(text string) (plan, bool) {
 	case errors.Is(err, ErrNoPhrase), strings.HasPrefix(rest, ":"):
 		return plan{}, false
 	case err != nil:
-		return plan{say: "I could not read that time: " + err.Error()}, true
+		if p, ok := g.turned(text); ok {
+			return p, true
+		}
+		return unread(err), true
 	}
 	words := strings.TrimSpace(strings.TrimSuffix(text, rest))
 	if what == "" {
 		return whatThen(words), true
 	}
-	command, _ := front(strings.TrimSpace(rest))
-	if done := action(command); done != command {
-		return add(words, done), true
-	}
-	for _, rule := range []func(string) (plan, bool){ran, lists, read, listed, found, written, sent} {
-		if _, ok := rule(command); ok {
-			return add(words, command), true
-		}
+	if p, ok := command(rest); ok {
+		return add(words, p), true
 	}
 	return plan{say: "Did you mean: remind me " + words + " to " + reminded(what) + "\nFor a command, put a colon before it: " + words + ": run date"}, true
+}
+
+// command returns the prompt of a job whose text is a command or something to say.
+func command(text string) (prompt string, ok bool) {
+	text, _ = front(strings.TrimSpace(text))
+	if done := action(text); done != text {
+		return done, true
+	}
+	for _, rule := range []func(string) (plan, bool){ran, lists, read, listed, found, written, sent} {
+		if _, ok := rule(text); ok {
+			return text, true
+		}
+	}
+	return "", false
 }
 
 // delayed answers "run COMMAND TIME": the shell would get the time as words of the command.
