@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -145,9 +146,6 @@ func (k configCommands) open(ctx context.Context, draft string) error {
 	}
 	// Neither variable is set: the editor that the system always has.
 	if line == "" {
-		if !cli.IsTerminal(k.app.In) || !cli.IsTerminal(k.app.Out) {
-			return &cli.Problem{Code: cli.ExitFailed, Text: "there is no terminal for an editor", Hint: "change single keys with: hob config set KEY VALUE"}
-		}
 		line = "vi"
 		if runtime.GOOS == "windows" {
 			line = "notepad"
@@ -157,6 +155,11 @@ func (k configCommands) open(ctx context.Context, draft string) error {
 	words := strings.Fields(line)
 	if len(words) == 0 {
 		return &cli.Problem{Code: cli.ExitFailed, Text: "$VISUAL or $EDITOR is blank", Hint: "name an editor, for example EDITOR=nano, or use: hob config set"}
+	}
+	// These editors would wait for keys that nobody can type.
+	needs := slices.Contains(strings.Fields("vi vim nvim view nano pico emacs micro joe jed mcedit hx helix kak ne"), filepath.Base(words[0]))
+	if needs && (!cli.IsTerminal(k.app.In) || !cli.IsTerminal(k.app.Out)) {
+		return &cli.Problem{Code: cli.ExitFailed, Text: "there is no terminal for the editor " + words[0], Hint: "change single keys with: hob config set KEY VALUE"}
 	}
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], draft)...) //nolint:gosec // the editor is the caller's own choice
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = k.app.In, k.app.Out, k.app.Err
