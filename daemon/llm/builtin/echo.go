@@ -18,7 +18,7 @@ func (s *state) scheduledAs(job jobArgs, result string) string {
 	next, rest, _ := strings.Cut(rest, "\n")
 	next, ok := strings.CutPrefix(next, "next: ")
 	if job.Action != "add" || !ok {
-		return s.near(result)
+		return near(result, s.m.now)
 	}
 	what, reminder := strings.CutPrefix(job.Prompt, "say: ")
 	head := "I will do this "
@@ -43,17 +43,17 @@ func (s *state) scheduledAs(job jobArgs, result string) string {
 var listedTime = sys.Regexp(`\| next (\w+ \d+ \w+ \d{4} \d\d:\d\d)(:\d\d)?(,| \|)`)
 
 // near returns a list of jobs with its times as people say them. The tool's own list has dates, because a model may read it days later.
-func (s *state) near(list string) string {
-	if s.m.now == nil {
+func near(list string, now func() time.Time) string {
+	if now == nil {
 		return list
 	}
 	return listedTime().ReplaceAllStringFunc(list, func(line string) string {
 		part := listedTime().FindStringSubmatch(line)
-		at, err := time.ParseInLocation("Mon 2 Jan 2006 15:04:05", part[1]+cmp.Or(part[2], ":00"), s.m.now().Location())
+		at, err := time.ParseInLocation("Mon 2 Jan 2006 15:04:05", part[1]+cmp.Or(part[2], ":00"), now().Location())
 		if err != nil {
 			return line
 		}
-		return "| next " + text.Soon(at, s.m.now(), part[2] != "") + part[3]
+		return "| next " + text.Soon(at, now(), part[2] != "") + part[3]
 	})
 }
 
