@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -211,33 +211,30 @@ func (s secretsOfHome) names() []string {
 }
 
 // homeSecrets lists the secrets of a home, with the values of the vault if they are wanted.
-func homeSecrets(ctx context.Context, home string, values bool) (s secretsOfHome, err error) {
+func homeSecrets(ctx context.Context, home string, wanted bool) (s secretsOfHome, err error) {
 	o := Options{Home: home}
 	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(o.state(), "secrets"), Home: home})
 	if s.vault, err = vault.Names(); err != nil {
 		return s, err
 	}
-	if values {
+	if wanted {
 		if s.kept, err = vault.Export(ctx); err != nil {
 			return s, err
 		}
 	}
-	snap, _, err := config.Load(o.config(), nil)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	values, err := configSecrets(o.config())
+	if err != nil {
 		return s, fmt.Errorf("read the config for its secrets: %w", err)
 	}
-	if snap == nil {
-		return s, nil
-	}
-	for _, named := range snap.Secrets {
-		scheme, name, _ := strings.Cut(strings.TrimSpace(named.Value), ":")
+	for _, value := range values {
+		scheme, name, _ := strings.Cut(strings.TrimSpace(value), ":")
 		switch {
-		case !secret.IsReference(named.Value):
+		case !secret.IsReference(value):
 			s.inConfig = true
 		case scheme == "file" && filepath.IsLocal(filepath.FromSlash(name)):
 			s.files = append(s.files, filepath.FromSlash(name))
 		default:
-			s.outside = append(s.outside, strings.TrimSpace(named.Value))
+			s.outside = append(s.outside, strings.TrimSpace(value))
 		}
 	}
 	slices.Sort(s.files)
@@ -249,6 +246,30 @@ func homeSecrets(ctx context.Context, home string, values bool) (s secretsOfHome
 	})
 	s.outside = slices.Compact(s.outside)
 	return s, nil
+}
+
+// configSecrets lists the secrets of a config and its references to some. A part that does not parse hides those that it has, so then every
+// reference in the text counts, and a text that is no TOML counts as a secret itself.
+func configSecrets(file string) (values []string, err error) {
+	snap, problems, err := config.Load(file, nil)
+	if broken := (config.Errors)(nil); err != nil && !errors.As(err, &broken) {
+		return nil, err
+	}
+	if snap == nil {
+		values = append(values, "a text")
+	} else {
+		for _, named := range snap.Secrets {
+			values = append(values, named.Value)
+		}
+	}
+	if err == nil && len(problems) == 0 {
+		return values, nil
+	}
+	text, err := os.ReadFile(file) // #nosec G304 -- the config of the home
+	for _, m := range regexp.MustCompile(`["']\s*((file|env|keyring|cmd):[^"'\n]+)`).FindAllSubmatch(text, -1) {
+		values = append(values, string(m[1]))
+	}
+	return values, err
 }
 
 // VerifyWhole reads a whole backup to its end: every hash, and its database. It needs room for a copy of the database.

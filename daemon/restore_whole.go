@@ -32,7 +32,7 @@ type WholeRestore struct {
 	Backup WholeBackup `json:"backup"`
 	Lost   BackupLoss  `json:"lost"`
 	Held   RestoreNote `json:"held"`
-	Kept   string      `json:"kept"` // the folder with what was replaced
+	Kept   string      `json:"kept,omitempty"` // the folder with what was replaced; "": nothing was there
 }
 
 // move is one file or folder that a restore replaces.
@@ -82,7 +82,6 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 	if done.Lost, err = store.BackupLosesLocked(ctx, o.database(), migrations, done.Backup.Database); err != nil {
 		return done, err
 	}
-	done.Kept = filepath.Join(o.state(), sqlite.WholeKept)
 	if err := ask(done); err != nil {
 		return done, err
 	}
@@ -90,7 +89,28 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 	if err := o.markWhole(fresh); err != nil {
 		return done, fullDisk(err)
 	}
-	return done, o.finishWhole()
+	if err := o.finishWhole(); err != nil {
+		return done, err
+	}
+	done.Kept, err = o.keptWhole()
+	return done, err
+}
+
+// keptWhole returns the folder of what a restore has replaced. In a new home that is only empty folders, and they are removed.
+func (o Options) keptWhole() (folder string, err error) {
+	folder = filepath.Join(o.state(), sqlite.WholeKept)
+	empty := true
+	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			empty = false
+			return fs.SkipAll
+		}
+		return err
+	})
+	if err != nil || !empty {
+		return folder, err
+	}
+	return "", os.RemoveAll(folder)
 }
 
 // markWhole writes the list of what is to be replaced. From then on the restore goes forward.

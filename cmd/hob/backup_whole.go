@@ -196,7 +196,7 @@ func wholeContents(w daemon.WholeBackup) string {
 		text += "\nit does not contain your secrets: " + strings.Join(w.LeftOut, ", ") + " (--secrets includes them)"
 	}
 	if w.Secrets && len(w.LeftOut) > 0 {
-		text += "\nthe config has a secret in it; these secrets are left out: " + strings.Join(w.LeftOut, ", ")
+		text += "\nconfig.toml has a secret in it or cannot be read; these secrets are left out: " + strings.Join(w.LeftOut, ", ")
 	}
 	if len(w.Changed) > 0 {
 		text += fmt.Sprintf("\n%s changed while it was copied: %s", console.Plural(int64(len(w.Changed)), "file"), strings.Join(w.Changed[:min(len(w.Changed), 5)], ", "))
@@ -290,7 +290,10 @@ func restoreWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupK
 	if err != nil {
 		return explainRunning(err)
 	}
-	text := fmt.Sprintf("restored %s: %s\nwhat was there before is kept in %s", path, backupContents(done.Backup.Database), done.Kept)
+	text := fmt.Sprintf("restored %s: %s", path, backupContents(done.Backup.Database))
+	if done.Kept != "" {
+		text += "\nwhat was there before is kept in " + done.Kept
+	}
 	if missing := done.Backup.MissingSecrets(); len(missing) > 0 {
 		text += "\nthese secrets were not in it; what this home has of them stays:\n  " + strings.Join(missing, "\n  ")
 	}

@@ -55,6 +55,10 @@ func checkBackup(ctx context.Context, s *facts) Result {
 	list = slices.DeleteFunc(list, func(f daemon.BackupFile) bool { return f.Whole })
 	var v findings
 	if len(list) == 0 {
+		// The first copy is made in the first night. The lock file is made once, with the home.
+		if made, err := os.Stat(s.state("hob.lock")); err != nil || s.now().Sub(made.ModTime()) < 24*time.Hour {
+			return Result{State: OK, Found: "none yet, which is right for a new home; hob makes one each night"}
+		}
 		v.add(Warn, "hob backup create --database", "there is no backup yet; hob makes one each night")
 		return v.result("")
 	}

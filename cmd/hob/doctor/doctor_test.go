@@ -236,7 +236,14 @@ func brokenCases() []brokenCase {
 		{name: "failed turn", check: "failures", answer: map[string]any{"/v1/turns": []any{map[string]any{"ended": now}}}, state: doctor.Warn, found: "1 × failed turn", repair: "hob turns show ID", well: doctor.Skip},
 		{name: "bad backup", check: "backup", hurt: func(p *testHome) { p.write("junk", 0o600, "state", "backups", "hob-auto-20991231-034000.db") }, state: doctor.Fail, found: "is not good", repair: "hob backup create --database", heal: func(p *testHome) { p.do(os.Remove(p.path("state", "backups", "hob-auto-20991231-034000.db"))) }},
 		{name: "old backup", check: "backup", answer: map[string]any{}, hurt: func(p *testHome) { p.world.Now = p.world.Now.Add(73 * time.Hour) }, state: doctor.Fail, found: "3 days old", repair: "hob backup create --database", heal: func(p *testHome) { p.world.Now = time.Now() }},
-		{name: "no backup", check: "backup", hurt: func(p *testHome) { p.do(os.Rename(p.path("state", "backups"), p.path("aside"))) }, state: doctor.Warn, found: "no backup yet", repair: "hob backup create --database", heal: func(p *testHome) { p.do(os.Rename(p.path("aside"), p.path("state", "backups"))) }},
+		{name: "no backup", check: "backup", hurt: func(p *testHome) {
+			p.do(os.Rename(p.path("state", "backups"), p.path("aside")))
+			p.world.Now = p.world.Now.Add(25 * time.Hour)
+		}, state: doctor.Warn, found: "no backup yet", repair: "hob backup create --database", heal: func(p *testHome) {
+			p.do(os.Rename(p.path("aside"), p.path("state", "backups")))
+			p.world.Now = time.Now()
+		}},
+		{name: "no backup in a new home", check: "backup", hurt: func(p *testHome) { p.do(os.Rename(p.path("state", "backups"), p.path("aside"))) }, state: doctor.OK, found: "none yet, which is right for a new home", heal: func(p *testHome) { p.do(os.Rename(p.path("aside"), p.path("state", "backups"))) }},
 		{name: "damaged database", check: "database", hurt: func(p *testHome) {
 			p.write(strings.Repeat("junk", 9000), 0o600, "state", "hob.db")
 			p.write("", 0o600, "state", "hob.db-wal") // which would make up for it

@@ -2,11 +2,16 @@ package importer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // hermesJob is a job of cron/jobs.json (NousResearch/hermes-agent, cron/jobs.py: create_job, parse_schedule).
@@ -24,8 +29,8 @@ type hermesJob struct {
 
 // hermes plans the import of ~/.hermes, or of one of its profiles. The layout is that of website/docs/user-guide/configuration.md of
 // NousResearch/hermes-agent ("Directory Structure").
-func hermes(p *plan) error {
-	if !p.folder.is("config.yaml", true) && !p.folder.is("SOUL.md", true) && !p.folder.is("memories", false) && !p.folder.is("cron", false) {
+func hermes(_ context.Context, p *plan) error {
+	if !p.folder.is(hermesSettings, true) && !p.folder.is("SOUL.md", true) && !p.folder.is("memories", false) && !p.folder.is("cron", false) {
 		return errors.New("it has neither config.yaml nor SOUL.md, memories or cron")
 	}
 	p.file("SOUL.md", "SOUL.md", "", nil)
@@ -35,10 +40,11 @@ func hermes(p *plan) error {
 	p.file("memories/MEMORY.md", "MEMORY.md", "", entries)
 	p.file("memories/USER.md", "USER.md", "", entries)
 	p.skills("skills", p.hermesBundled())
-	planJobs(p, p.hermesJob)
+	zone := p.hermesConfig()
+	planJobs(p, p.storedJobs(), func(j hermesJob) (job, []string, error) { return p.hermesJob(j, zone) })
 	p.hermesPeople()
 	p.rest(".", []string{"SOUL.md", "AGENTS.md", "memories", "skills", "cron", "pairing", "platforms"}, map[string]string{
-		"config.yaml": "hob has other settings: hob setup, hob channels add, hob mcp add", "auth.json": "logins are not carried: hob model login",
+		hermesSettings: "the rest of it: hob has other settings: hob setup, hob channels add", "auth.json": "logins are not carried: hob model login",
 		"sessions": "conversations are not carried", "state.db": "conversations are not carried", "logs": "logs",
 		"profiles": "each profile is another agent: hob import hermes PROFILE, with a home of its own", "plugins": "hob has no plug-ins; MCP servers add tools",
 		"hooks": "hob's hooks are others: docs/jobs-and-hooks.md", "skins": "hob has no themes", "hermes-agent": "the other program itself",
@@ -60,11 +66,70 @@ func (p *plan) hermesBundled() map[string]bool {
 	return bundled
 }
 
+// hermesSettings are the settings (cli-config.yaml.example).
+const hermesSettings = "config.yaml"
+
+// hermesConfig plans what the settings have: people, secrets and MCP servers. It returns the time zone of the jobs, "" if none is set.
+func (p *plan) hermesConfig() (zone string) {
+	text, err := p.folder.text(hermesSettings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	var all map[string]any
+	var some struct {
+		Timezone string
+		Servers  map[string]any `yaml:"mcp_servers"`
+	}
+	if err == nil {
+		err = errors.Join(yaml.Unmarshal(text, &all), yaml.Unmarshal(text, &some))
+	}
+	if err != nil {
+		p.leave("other", hermesSettings, "it cannot be used: %v", err)
+		return ""
+	}
+	p.hermesAllowed("", all)
+	p.clawSecrets(hermesSettings, "", all)
+	p.mcpServers(hermesSettings+" mcp_servers", some.Servers)
+	return some.Timezone
+}
+
+// hermesAllowed finds the allow lists of the platforms, which are in sections of the settings: a list of ids, or a text with commas
+// (plugins/platforms/*/adapter.py, _apply_yaml_config).
+func (p *plan) hermesAllowed(at string, section map[string]any) {
+	for _, name := range sorted(section) {
+		below := strings.TrimPrefix(at+"."+name, ".")
+		switch v := section[name].(type) {
+		case map[string]any:
+			p.hermesAllowed(below, v)
+		case []any:
+			if allowName(name) {
+				p.allowed(hermesSettings+" "+below, texts(v))
+			}
+		case nil:
+		default:
+			if allowName(name) {
+				p.allowed(hermesSettings+" "+below, ids(fmt.Sprint(v)))
+			}
+		}
+	}
+}
+
+// allowName reports whether a setting lists those who may write.
+func allowName(name string) bool {
+	return regexp.MustCompile(`^(group_)?allow(ed)?_(from|users|chats)$`).MatchString(name)
+}
+
+// ids splits a text with ids.
+func ids(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 // hermesJob converts a job. What hob cannot do as it was is an error or a note.
-func (p *plan) hermesJob(j hermesJob) (made job, notes []string, err error) {
+func (p *plan) hermesJob(j hermesJob, zone string) (made job, notes []string, err error) {
 	made = job{Name: j.Name, Prompt: j.Prompt, Session: "isolated", Deliver: "owner"}
 	switch j.Schedule.Kind {
 	case "cron":
+		made.Zone = zone
 		made.Schedule, err = cron(j.Schedule.Expr)
 	case "interval":
 		made.Schedule, err = every(time.Duration(min(j.Schedule.Minutes, 1e8)) * time.Minute)
@@ -100,7 +165,7 @@ func (p *plan) hermesJob(j hermesJob) (made job, notes []string, err error) {
 func (p *plan) hermesPeople() {
 	p.env(".env", func(name, value string) {
 		if strings.HasSuffix(name, "_ALLOWED_USERS") {
-			p.allowed(".env "+name, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }))
+			p.allowed(".env "+name, ids(value))
 		}
 	})
 	for _, dir := range []string{"pairing", "platforms/pairing"} {

@@ -4,6 +4,7 @@ package importer
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,7 +39,7 @@ func Command(a *cli.App) *cobra.Command {
 		Example: "  hob import --dry-run openclaw ~/.openclaw\n  hob import openclaw ~/.openclaw\n  hob import --secrets hermes ~/.hermes",
 		Args:    cli.Exactly(2, "openclaw or hermes, and its DIR"), ValidArgsFunction: cli.Words("openclaw", "hermes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := readPlan(args[0], args[1], secrets)
+			r, err := readPlan(cmd.Context(), args[0], args[1], secrets)
 			if err != nil {
 				return err
 			}
@@ -68,8 +69,8 @@ func Command(a *cli.App) *cobra.Command {
 }
 
 // readPlan reads the folder and plans the import.
-func readPlan(program, dir string, secrets bool) (Report, error) {
-	kinds := map[string]func(*plan) error{"openclaw": openclaw, "hermes": hermes}
+func readPlan(ctx context.Context, program, dir string, secrets bool) (Report, error) {
+	kinds := map[string]func(context.Context, *plan) error{"openclaw": openclaw, "hermes": hermes}
 	read, ok := kinds[program]
 	if !ok {
 		return Report{}, cli.Usage("hob import openclaw DIR, or hob import hermes DIR", "hob cannot import from %q", program)
@@ -79,7 +80,7 @@ func readPlan(program, dir string, secrets bool) (Report, error) {
 		return Report{}, &cli.Problem{Text: fmt.Sprintf("the folder %s cannot be read: %v", dir, err), Hint: "name the folder of " + program + ", for example ~/." + program}
 	}
 	p := &plan{folder: f, now: time.Now(), used: map[string]bool{}}
-	err = read(p)
+	err = read(ctx, p)
 	if closed := f.root.Close(); closed != nil {
 		return Report{}, closed
 	}

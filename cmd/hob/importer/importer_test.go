@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // lines are the items of a plan, a line each.
 func lines(t *testing.T, program, dir string, secrets bool) string {
 	t.Helper()
-	r, err := importer.ReadPlan(program, dir, secrets)
+	r, err := importer.ReadPlan(t.Context(), program, dir, secrets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +67,12 @@ func TestWorkspaceAlone(t *testing.T) {
 // Another folder is refused with a sentence and a hint.
 func TestWrongFolder(t *testing.T) {
 	for program, dir := range map[string]string{"openclaw": t.TempDir(), "hermes": t.TempDir(), "other": "."} {
-		_, err := importer.ReadPlan(program, dir, false)
+		_, err := importer.ReadPlan(t.Context(), program, dir, false)
 		if p := (*cli.Problem)(nil); !errors.As(err, &p) || p.Hint == "" {
 			t.Errorf("%s: %v", program, err)
 		}
 	}
-	if _, err := importer.ReadPlan("hermes", filepath.Join(t.TempDir(), "none"), false); err == nil {
+	if _, err := importer.ReadPlan(t.Context(), "hermes", filepath.Join(t.TempDir(), "none"), false); err == nil {
 		t.Error("a folder that is not there is read")
 	}
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +20,7 @@ type clawConfig struct {
 		List     []struct{ ID, Workspace string }
 	}
 	Channels map[string]struct{ AllowFrom []any }
+	MCP      struct{ Servers map[string]any }
 }
 
 // clawJob is a job of cron/jobs.json (openclaw/openclaw, src/cron/types.ts, CronStoreFile). Older versions write atMs in place of at.
@@ -32,11 +34,12 @@ type clawJob struct {
 	SessionTarget string
 	Payload       struct{ Kind, Text, Message, Model string }
 	Delivery      struct{ Mode, Channel, To string }
+	Trigger       struct{ Script string }
 }
 
 // openclaw plans the import of ~/.openclaw, or of a workspace alone. The layout is that of docs/concepts/agent-workspace.md and
 // docs/gateway/security of openclaw/openclaw ("Credential storage map"), the files of the workspace those of docs/reference/templates.
-func openclaw(p *plan) error {
+func openclaw(ctx context.Context, p *plan) error {
 	config := ""
 	for _, name := range []string{"openclaw.json", "moltbot.json", "clawdbot.json"} {
 		if p.folder.is(name, true) {
@@ -61,7 +64,11 @@ func openclaw(p *plan) error {
 		return nil
 	}
 	p.skills("skills", nil)
-	planJobs(p, p.clawJob)
+	if jobs := p.storedJobs(); p.clawDatabase(ctx) && jobs != nil {
+		p.leave("other", jobsFile, "the jobs are those of %s, which newer versions use", clawStore)
+	} else {
+		planJobs(p, jobs, p.clawJob)
+	}
 	var c clawConfig
 	if config != "" && p.object(config, &c) {
 		p.clawConfig(config, c, workspace)
@@ -73,7 +80,7 @@ func openclaw(p *plan) error {
 	}
 	p.rest(".", []string{"workspace", "skills", "cron", "credentials"}, map[string]string{
 		config: "hob has other settings: hob setup, hob channels add", config + ".bak": "a copy of the settings",
-		"agents": "conversations and logins are not carried", "state": "its own database: conversations, and newer versions keep jobs there too (openclaw cron list)",
+		"agents": "conversations and logins are not carried", "state": "its own state; of its database see above",
 		"extensions": "hob has no plug-ins; MCP servers add tools", "plugins": "hob has no plug-ins; MCP servers add tools", "hooks": "hob's hooks are others: docs/jobs-and-hooks.md",
 		"devices": "devices are paired with the other program", "identity": "the identity of a device of the other program", "logs": "logs", "media": "attachments of conversations", "memory": "an index, which hob makes itself",
 		"sandboxes": "sandboxes are hob's own", "sessions": "conversations are not carried",
@@ -131,6 +138,8 @@ func (p *plan) clawJob(j clawJob) (made job, notes []string, err error) {
 		err = fmt.Errorf("it does not ask a model but runs something else (%q); see hob cron add --gate", j.Payload.Kind)
 	case strings.TrimSpace(made.Prompt) == "":
 		err = errors.New("it has no prompt")
+	case j.Trigger.Script != "":
+		err = errors.New("it runs only when a script says so; see hob cron add --gate")
 	case j.Delivery.Mode == "webhook":
 		err = errors.New("its answer goes to a webhook, and hob sends answers to people")
 	case j.Delivery.Mode == "none":
@@ -140,6 +149,9 @@ func (p *plan) clawJob(j clawJob) (made job, notes []string, err error) {
 	}
 	if j.Payload.Model != "" {
 		notes = append(notes, "it uses hob's model and not "+j.Payload.Model)
+	}
+	if j.Enabled != nil && !*j.Enabled {
+		notes = append(notes, "it was off")
 	}
 	if j.AgentID != "" && j.AgentID != "main" {
 		notes = append(notes, "it was a job of the agent "+j.AgentID)
@@ -162,6 +174,7 @@ func (p *plan) clawConfig(name string, c clawConfig, workspace string) {
 	for _, channel := range sorted(c.Channels) {
 		p.allowed(name+" channels."+channel, texts(c.Channels[channel].AllowFrom))
 	}
+	p.mcpServers(name+" mcp.servers", c.MCP.Servers)
 	var all any
 	if p.object(name, &all) {
 		p.clawSecrets(name, "", all)

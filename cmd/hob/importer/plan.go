@@ -119,13 +119,21 @@ type job struct {
 	Deliver  string `json:"deliver,omitempty"`
 }
 
-// planJobs plans the jobs of cron/jobs.json: an object with a list of them. convert returns why a job cannot be carried.
-func planJobs[J any](p *plan, convert func(J) (made job, notes []string, err error)) {
+// jobsFile has the jobs: an object with a list of them.
+const jobsFile = "cron/jobs.json"
+
+// storedJobs reads the list of jobsFile.
+func (p *plan) storedJobs() []json.RawMessage {
 	var store struct{ Jobs []json.RawMessage }
-	if !p.object("cron/jobs.json", &store) {
-		return
+	if !p.object(jobsFile, &store) {
+		return nil
 	}
-	for i, raw := range store.Jobs {
+	return store.Jobs
+}
+
+// planJobs plans jobs. convert returns why a job cannot be carried.
+func planJobs[J any](p *plan, jobs []json.RawMessage, convert func(J) (made job, notes []string, err error)) {
+	for i, raw := range jobs {
 		var name struct{ Name string }
 		var theirs J
 		err := cmp.Or(json.Unmarshal(raw, &name), json.Unmarshal(raw, &theirs))
@@ -210,6 +218,13 @@ func (p *plan) allowed(where string, ids []string) {
 			what = "hob never listens to everybody"
 		}
 		p.leave("access", where+": "+id, "%s", what)
+	}
+}
+
+// mcpServers notes MCP servers. They are started with rights and secrets that the owner gives, so they are not carried.
+func (p *plan) mcpServers(where string, list map[string]any) {
+	for _, name := range sorted(list) {
+		p.leave("other", where+"."+name, "an MCP server: hob mcp add %s", name)
 	}
 }
 

@@ -1,0 +1,111 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"hob/daemon/console"
+	"hob/daemon/sqlite"
+)
+
+// clawStore is the database in which newer versions keep jobs, pairings and logins (openclaw/openclaw, src/state/openclaw-state-schema.sql).
+const clawStore = "state/openclaw.sqlite"
+
+// maxStore is the largest database that is read, with its log.
+const maxStore = 1 << 30
+
+// clawDatabase plans what the database has: people, secrets, and the jobs. It reports whether there were jobs. A copy is read, so that
+// nothing is written in the other program's folder.
+func (p *plan) clawDatabase(ctx context.Context) (jobs bool) {
+	if !p.folder.is(clawStore, true) {
+		return false
+	}
+	tables, err := p.folder.tables(ctx, clawStore, "cron_jobs", "channel_pairing_allow_entries", "auth_profile_stores")
+	if err != nil {
+		p.leave("other", clawStore, "it cannot be read (%v); stop the other program and try again, or see openclaw cron list", err)
+		return false
+	}
+	for _, row := range tables["channel_pairing_allow_entries"] {
+		p.allowed(fmt.Sprintf("%s %v", clawStore, row["channel_key"]), texts([]any{row["entry"]}))
+	}
+	for _, row := range tables["auth_profile_stores"] {
+		var all any
+		if text, ok := row["store_json"].(string); ok && json.Unmarshal([]byte(text), &all) == nil {
+			p.clawSecrets(clawStore, "", all)
+		}
+	}
+	var list []json.RawMessage
+	for _, row := range tables["cron_jobs"] {
+		list = append(list, clawRow(row))
+	}
+	planJobs(p, list, p.clawJob)
+	p.leave("other", clawStore, "the rest of it: conversations are not carried")
+	return len(list) > 0
+}
+
+// clawRow makes a job of a row as it was in cron/jobs.json. The first databases have such a document in a column; later ones have columns, which
+// count then (src/cron/store/row-codec.ts).
+func clawRow(row map[string]any) json.RawMessage {
+	text, _ := row["job_json"].(string)
+	if row["schedule_kind"] == nil {
+		return json.RawMessage(text)
+	}
+	raw, err := json.Marshal(map[string]any{
+		"name": row["name"], "agentId": row["agent_id"], "enabled": row["enabled"] != int64(0), "sessionTarget": row["session_target"],
+		"schedule": map[string]any{"kind": row["schedule_kind"], "expr": row["schedule_expr"], "tz": row["schedule_tz"], "at": row["at"], "everyMs": row["every_ms"]},
+		"payload":  map[string]any{"kind": row["payload_kind"], "message": row["payload_message"], "model": row["payload_model"]},
+		"delivery": map[string]any{"mode": row["delivery_mode"], "channel": row["delivery_channel"], "to": row["delivery_to"]},
+		"trigger":  map[string]any{"script": row["trigger_script"]},
+	})
+	if err != nil {
+		return nil // a number that JSON does not have: the job is noted as one that cannot be read
+	}
+	return raw
+}
+
+// tables copies a database, with what is only in its log, and reads tables of the copy.
+func (f *folder) tables(ctx context.Context, name string, tables ...string) (rows map[string][]map[string]any, err error) {
+	dir, err := os.MkdirTemp("", "hob-import-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	at := filepath.Join(dir, "store")
+	for _, suffix := range []string{"", "-wal"} {
+		if f.is(name+suffix, true) {
+			if err := f.copyTo(name+suffix, at+suffix); err != nil {
+				return nil, err
+			}
+		}
+	}
+	rows = map[string][]map[string]any{}
+	for _, table := range tables {
+		if rows[table], err = sqlite.ForeignTable(ctx, at, table); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// copyTo copies one file.
+func (f *folder) copyTo(name, to string) (err error) {
+	from, err := f.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- in a new folder
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(file, io.LimitReader(from, maxStore+1))
+	if n > maxStore {
+		err = fmt.Errorf("it is larger than %s", console.Size(maxStore))
+	}
+	return errors.Join(err, file.Close())
+}
