@@ -9,6 +9,7 @@ import (
 	"hob/channels/admin"
 	"hob/daemon/event"
 	"hob/daemon/mcp"
+	"hob/daemon/sqlite"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
@@ -85,3 +86,8 @@ func (h *House) Close(ctx context.Context) error {
 
 // HoldGarbage switches garbage collection off until release is called.
 func HoldGarbage() (release func()) { return holdGarbage() }
+
+// Upgrading lets the tests see what the service manager is told while a database is upgraded.
+func Upgrading(u sqlite.Upgrade) (end func()) {
+	return upgrading(u, sys.RealClock(), slog.New(slog.DiscardHandler))
+}

@@ -67,16 +67,6 @@ func renew(tx *sqlite.Conn) error {
 	return errors.Join(tx.Run("DELETE FROM things"), add("new")(tx))
 }
 
-// liveRows returns the rows of the live database.
-func liveRows(t *testing.T, live string) string {
-	t.Helper()
-	var rows []string
-	if err := sqlite.Inspect(t.Context(), live, files(first, second), names(&rows)); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(rows, " ")
-}
-
 // TestRestoreCrashChild is the restore that dies.
 func TestRestoreCrashChild(t *testing.T) {
 	live := os.Getenv(liveOfChild)

@@ -28,6 +28,16 @@ func names(list *[]string) func(*sqlite.Conn) error {
 	}
 }
 
+// liveRows returns the rows of the live database.
+func liveRows(t *testing.T, live string) string {
+	t.Helper()
+	var rows []string
+	if err := sqlite.Inspect(t.Context(), live, files(first, second), names(&rows)); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(rows, " ")
+}
+
 // filled makes a database with rows of those names, and leaves it closed.
 func filled(t *testing.T, dir string, migrations fstest.MapFS, rows ...string) string {
 	t.Helper()
