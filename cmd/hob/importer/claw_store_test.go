@@ -67,11 +67,12 @@ func clawHome(t *testing.T, schema string) string {
 func files(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	root := os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || strings.HasSuffix(path, "-shm") {
 			return err
 		}
-		text, err := os.ReadFile(path)
+		text, err := fs.ReadFile(root, path)
 		fmt.Fprintf(&b, "%s %x\n", path, sha256.Sum256(text))
 		return err
 	})
