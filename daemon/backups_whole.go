@@ -252,7 +252,7 @@ func homeSecrets(ctx context.Context, home string, wanted bool) (s secretsOfHome
 // reference in the text counts, and a text that is no TOML counts as a secret itself.
 func configSecrets(file string) (values []string, err error) {
 	snap, problems, err := config.Load(file, nil)
-	if broken := (config.Errors)(nil); err != nil && !errors.As(err, &broken) {
+	if broken := config.Errors(nil); err != nil && !errors.As(err, &broken) {
 		return nil, err
 	}
 	if snap == nil {

@@ -59,7 +59,7 @@ func page[T any](draw func(T, layout) string) func([]byte, *time.Location, int) 
 		if err := json.Unmarshal(raw, &v); err != nil {
 			return "", fmt.Errorf("a page's data: %w", err)
 		}
-		return draw(v, layout{zone, width, time.Date(2026, 11, 21, 23, 0, 0, 0, zone)}), nil
+		return draw(v, layout{zone, width, time.Date(2026, 11, 22, 0, 30, 0, 0, zone)}), nil
 	}
 }
 
