@@ -54,13 +54,18 @@ func endpointAddCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// endpointRemoveCommand makes hob endpoint rm.
+// endpointRemoveCommand asks first, because a token that is taken away cannot be given back.
 func endpointRemoveCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "rm NAME", Short: "Take the token of a program away", Args: cli.Exactly(1, "one NAME"), ValidArgsFunction: cli.Complete(a, api.Endpoints),
-		Example: "  hob endpoint rm laptop",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return cli.Do(cmd.Context(), a, api.RemoveEndpoint, args[0], api.None{}, "endpoint "+args[0]+" is removed: its token is no longer good")
-		},
+		Example: "  hob endpoint rm laptop\n  hob endpoint rm --yes laptop",
 	}
+	yes := cli.YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := a.Confirm(cmd.Context(), *yes, "this takes the token of "+args[0]+" away, and ends what hob does for it", "take it away?"); err != nil {
+			return err
+		}
+		return cli.Do(cmd.Context(), a, api.RemoveEndpoint, args[0], api.None{}, "endpoint "+args[0]+" is removed: its token is no longer good")
+	}
+	return cmd
 }

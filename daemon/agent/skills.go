@@ -8,6 +8,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/policy"
+	"hob/tools"
 )
 
 // narrowed returns what the skills leave that a turn runs, nil for all tools. A skill counts from the item that begins it to the end of the
@@ -30,7 +31,7 @@ type SkillRunner func(ctx context.Context, name, args string) (instructions even
 
 // runSkill serves a command that is the name of a skill: the message becomes the input of a turn, with the instructions after it.
 func (h *CommandHandler) runSkill(ctx context.Context, q turn.Queued, name, args string) error {
-	unknown := event.NewFault(event.Missing, "", "There is no command %s. /help lists them.", truncate(name, 40))
+	unknown := unknownCommand(name)
 	if h.Skills == nil {
 		return h.reply(ctx, q, "", unknown)
 	}
@@ -45,6 +46,15 @@ func (h *CommandHandler) runSkill(ctx context.Context, q turn.Queued, name, args
 		return errors.Join(err, ctx.Err())
 	}
 	return h.reply(ctx, q, "", err)
+}
+
+// unknownCommand is the fault of a name that is neither a command nor a skill, with the command that it probably means.
+func unknownCommand(name string) *event.Fault {
+	meant := ""
+	if near := tools.Nearest(name[1:], CommandNames(), 1); len(near) > 0 {
+		meant = " Do you mean /" + near[0] + "?"
+	}
+	return event.NewFault(event.Missing, "", "There is no command %s.%s /help lists them.", truncate(name, 40), meant)
 }
 
 // CommandNames lists the chat commands, without the slash. No skill may have one of these names.

@@ -120,6 +120,8 @@ func TestInstantCommandsWhileTheModelHangs(t *testing.T) {
 			{"/deny", "Say /deny CODE."},
 			{"/deny ABCD", "there is no question ABCD"},
 			{"/answer ABCD", "Say /answer CODE TEXT."},
+			{"/stat", "There is no command /stat. Do you mean /status? /help lists them."},
+			{"/Modle", "There is no command /modle. Do you mean /model? /help lists them."},
 			{"/frobnicate", "There is no command /frobnicate. /help lists them."},
 			{"/" + strings.Repeat("x", 300), "There is no command /xxx"},
 		} {
