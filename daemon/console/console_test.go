@@ -230,7 +230,7 @@ func TestAnswers(t *testing.T) {
 			f.emit(event.Event{Type: "tool.finished", Turn: 5, Data: map[string]any{"tool": "exec", "error": "TIMEOUT"}})
 			f.piece(5, 3, 0, "all fine")
 			f.finish(5, "done", "all fine", "")
-		}, "done", "all fine", "let me see\nall fine\n", "  run: df -h\n  exec: TIMEOUT\n"},
+		}, "done", "all fine", "let me see\nall fine\n", "  run: df -h\n  exec: timeout\n"},
 		{"the text of all steps", func(f *fake, row int64, _ client.Message) {
 			start(f, row)
 			f.piece(5, 1, 0, "one")

@@ -267,7 +267,7 @@ func (c *conversation) tool(e *event.Event) {
 	case e.Type == "tool.started":
 		c.out.Note(line)
 	case code != "":
-		c.out.Note(stringOf(e, "tool") + ": " + code)
+		c.out.Note(line + ": " + reason(code))
 	}
 	if from := stringOf(e, "tainted"); from != "" && c.view != nil {
 		c.out.Note("this conversation has now read text of others (" + from + "): actions need your permission until /clean or /new")
