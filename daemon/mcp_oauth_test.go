@@ -200,7 +200,7 @@ func (w *signInWorld) visit(link string) string {
 	return resp.Header.Get("Location")
 }
 
-// hears waits for the next message on Telegram with a text.
+// hears waits for the next message on Telegram with a text. A message may get its text later: a long answer is shown while it is made.
 func (w *signInWorld) hears(text string) (found channelstest.TelegramSent) {
 	w.t.Helper()
 	defer func() {
@@ -211,10 +211,9 @@ func (w *signInWorld) hears(text string) (found channelstest.TelegramSent) {
 		}
 	}()
 	w.until("Telegram shows "+text, func() bool {
-		for list := w.telegram.Sent(); w.seen < len(list); {
-			w.seen++
-			if m := list[w.seen-1]; strings.Contains(m.Text, text) {
-				found = m
+		for i, m := range w.telegram.Sent() {
+			if i >= w.seen && strings.Contains(m.Text, text) {
+				found, w.seen = m, i+1
 				return true
 			}
 		}
