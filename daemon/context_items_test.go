@@ -91,7 +91,8 @@ func TestContextItemsOfATurn(t *testing.T) {
 	r.say(`call context_read {"drive": "agent", "path": "projects/garden"}`)
 	list, err := client.List(t.Context(), r.client, api.Sessions, event.Filter{State: "live", Limit: 1})
 	if err != nil || len(list) != 1 || list[0].Trust == event.Owner {
-		t.Errorf("%+v, %v", list, err)
+		requests := model.Requests()
+		t.Errorf("%+v, %v; the model was sent %+v", list, err, requests[len(requests)-1].Messages[1:])
 	}
 }
 

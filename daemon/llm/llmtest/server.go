@@ -96,12 +96,15 @@ type Call struct {
 	} `json:"function"`
 }
 
-// Last returns the content of the newest message, "" if there is none.
+// Last returns the content of the newest message, "" if there is none. The notes that hob adds after an input, such as that a file of the workspace
+// has changed, do not count.
 func (r Request) Last() string {
-	if len(r.Messages) == 0 {
-		return ""
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role != "user" || !strings.HasPrefix(m.Content, "[hob] ") && !strings.HasPrefix(m.Content, "[memory] ") {
+			return m.Content
+		}
 	}
-	return r.Messages[len(r.Messages)-1].Content
+	return ""
 }
 
 // NewServer starts a server that serves the turns in order. Close it.
