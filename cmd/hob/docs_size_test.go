@@ -5,6 +5,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,8 @@ func TestDocsAreShort(t *testing.T) {
 // TestDocsBlocks: a block of commands is run by a test, or says why not.
 func TestDocsBlocks(t *testing.T) {
 	languages := strings.Fields("sh console toml text json yaml markdown python")
+	// What begins a line that somebody would type.
+	program := regexp.MustCompile(`(?m)^(sudo|hob (up|service|cron|chat|status|backup)|docker|podman|go|tar|sha256sum|curl|brew|git) \S`)
 	not := 0
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(filepath.Join(root, page))
@@ -61,9 +64,12 @@ func TestDocsBlocks(t *testing.T) {
 			language, more, _ := strings.Cut(info, " ")
 			reason, skipped := strings.CutPrefix(more, "not run: ")
 			switch {
+			case language == "text" && page != "docs/commands.md" && program.MatchString(parts[i]):
+				t.Errorf("%s shows commands as text: %q", page, parts[i])
 			case info == "" || slices.Contains(languages, info):
 			case language == "sh" && skipped && len(strings.Fields(reason)) > 1:
 				not++
+				t.Logf("%s: not run: %s", page, reason)
 			default:
 				t.Errorf("%s has a block %q: write sh for commands that a test runs, or \"sh not run: REASON\"", page, info)
 			}
