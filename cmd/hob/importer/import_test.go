@@ -1,0 +1,128 @@
+package importer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hob/cmd/hob/cli"
+	"hob/cmd/hob/importer"
+	"hob/daemon"
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/event"
+)
+
+// running starts a hob in a home until the test ends.
+func running(t *testing.T, home string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- daemon.Run(ctx, daemon.Options{Home: home, Listen: "127.0.0.1:0", Version: "test", Log: slog.New(slog.DiscardHandler), Ready: func(daemon.Ready) { close(ready) }})
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		stop()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// emptyHome is a folder with a name that is short enough for a socket.
+func emptyHome(t *testing.T) string {
+	t.Helper()
+	home, err := os.MkdirTemp("", "hob") //nolint:usetesting // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(home); err != nil {
+			t.Error(err)
+		}
+	})
+	return home
+}
+
+// imported runs hob import with its secrets, and returns what became of each item.
+func imported(t *testing.T, home, dir string) (list []importer.Item) {
+	t.Helper()
+	out, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := importer.Command(&cli.App{Home: home, JSON: true, In: os.Stdin, Out: out, Err: out})
+	cmd.SetArgs([]string{"--secrets", "openclaw", dir})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = out.Seek(0, io.SeekStart)
+	var r importer.Report
+	if err := errors.Join(err, json.NewDecoder(out).Decode(&r), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return r.Items
+}
+
+// jobs are the jobs of a running hob, as JSON without the times that pass.
+func jobs(t *testing.T, home string) string {
+	t.Helper()
+	c, err := client.Find(t.Context(), home, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.List(t.Context(), c, api.Jobs, event.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The database of OpenClaw is imported a second time: nothing is carried, and no file, job or skill is another one.
+func TestClawDatabaseTwice(t *testing.T) {
+	dir, home := clawHome(t, clawLater), emptyHome(t)
+	running(t, home)
+	made := map[string]string{} // what the first import has carried, by its source
+	for _, it := range imported(t, home, dir) {
+		if it.State == "carried" {
+			made[it.Kind+" "+it.From] = it.To
+		}
+	}
+	for _, want := range []string{"job Weekly", "job Often", "file workspace/AGENTS.md", "skill skills/tidy", "secret state/openclaw.sqlite/profiles.openai:default.key"} {
+		if made[want] == "" {
+			t.Errorf("%s is not carried: %v", want, made)
+		}
+	}
+	own := func() string {
+		return jobs(t, home) + files(t, filepath.Join(home, "workspace")) + files(t, filepath.Join(home, "secrets")) + files(t, dir)
+	}
+	before := own()
+	if !strings.Contains(before, `"Review the week."`) || !strings.Contains(before, "profiles-openai-default-key ") {
+		t.Errorf("a job or a secret is missing: %s", before)
+	}
+	for _, it := range imported(t, home, dir) {
+		key := it.Kind + " " + it.From
+		if to, ok := made[key]; ok && (it.State != "already" || it.To != to) || !ok && it.State == "carried" {
+			t.Errorf("the second time %s is %s -> %s (%s), and was -> %s", key, it.State, it.To, it.Why, to)
+		}
+	}
+	if after := own(); after != before {
+		t.Errorf("the second import changed something:\n%s\n%s", before, after)
+	}
+}
