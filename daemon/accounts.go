@@ -14,10 +14,10 @@ import (
 
 // newAccounts makes the service for the owner's accounts, and gives it to the tools. It reads no credential: the first call of a tool does.
 func newAccounts(d *daemon, t *toolset.Deps) *account.Service {
-	web := func(named string) (http.RoundTripper, error) {
-		return toolset.AccountClient(d.config()).Transport(named), nil
+	client := func() *netguard.Client {
+		return netguard.NewClient(netguard.Config{Allow: d.config().Tools.Web.Prefixes(), Proxy: d.network.common})
 	}
-	client := func() *netguard.Client { return toolset.AccountClient(d.config()) }
+	web := func(named string) (http.RoundTripper, error) { return client().Transport(named), nil }
 	s := account.New(account.Config{Kinds: accountall.Kinds(web, client, accountall.Google{State: d.opt.state(), Place: d.opt.google}), Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Log: d.log, Links: account.Links{
 		Redirects: d.mcp.SignIns().Redirects(), Spawn: t.Spawn, Now: d.clock.Wall, Answer: d.store.Settings.AnswerSignIn,
 		Tell: func(ctx context.Context, key, text string) {

@@ -66,6 +66,15 @@ func (n *network) proxy(ctx context.Context, section, own string) (p netguard.Pr
 	return netguard.NewProxy(address)
 }
 
+// common returns the common proxy that the config names at that moment.
+func (n *network) common(ctx context.Context) (netguard.Proxy, error) {
+	p, err := n.proxy(ctx, "network", "")
+	if err != nil {
+		return p, fmt.Errorf("network.proxy: %w", err)
+	}
+	return p, nil
+}
+
 // client returns a client for the servers of a section; nil if no proxy is configured for it.
 // It has no timeout: the caller's context ends a request, and answers of models may take minutes.
 func (n *network) client(ctx context.Context, section, own string) (*http.Client, error) {

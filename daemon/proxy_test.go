@@ -3,10 +3,17 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"hob/channels/channelstest"
+	"hob/daemon/account/caldavtest"
+	"hob/daemon/account/googletest"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
@@ -68,4 +75,60 @@ func TestModelsAndChannelsThroughAProxy(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestAccountsThroughAProxy: each kind of account asks its service through [network] proxy, which a reload changes, and a server in the owner's network
+// directly.
+func TestAccountsThroughAProxy(t *testing.T) {
+	t.Setenv("PROXY_PASSWORD", "s3cret/@")
+	service := httptest.NewTLSServer(http.NotFoundHandler())
+	service.Config.ErrorLog = log.New(io.Discard, "", 0) // hob does not trust its certificate
+	t.Cleanup(service.Close)
+	p, at := channelstest.NewProxy(t, false), service.Listener.Addr().String()
+	p.Names(map[string]string{"dav.example.org:443": at, "api.anthropic.com:443": at, "www.linkedin.com:443": at, "oauth2.googleapis.com:443": at})
+	home := t.TempDir()
+	write(t, home, fmt.Sprintf("[network]\nproxy = %q\n", p.URL("env:PROXY_PASSWORD")))
+	r := start(t, home)
+	add := func(kind string, values map[string]string) (api.LinkedAccount, error) {
+		return client.Do(t.Context(), r.client, api.AddAccount, kind, api.AccountValues{Values: values})
+	}
+	calendar := map[string]string{"url": "https://dav.example.org", "user": caldavtest.User, "password": caldavtest.Password}
+	for kind, values := range map[string]map[string]string{"caldav": calendar, "linkedin": {}, "anthropic_usage": {"key": "sk-ant-admin01-x"}} {
+		if _, err := add(kind, values); err == nil || !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if _, err := add("google", map[string]string{"client-id": googletest.ClientID, "client-secret": googletest.ClientSecret}); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := client.Do(t.Context(), r.client, api.BeginAccountLogin, "google", api.None{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := url.Parse(begun.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := link.Query().Get("redirect_uri") + "?code=x&state=" + link.Query().Get("state")
+	if _, err := client.Do(t.Context(), r.client, api.FinishAccountLogin, "google", api.SignInAddress{Address: back}); err == nil {
+		t.Error("a certificate that nobody trusts was accepted")
+	}
+	if _, err := client.Do(t.Context(), r.client, api.CancelAccountLogin, "google", api.None{}); err != nil { // the port is free for other tests
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Asked(), " "); got != "api.anthropic.com:443 dav.example.org:443 oauth2.googleapis.com:443 www.linkedin.com:443" {
+		t.Fatalf("the proxy was asked for %q", got)
+	}
+
+	near := caldavtest.NewServer()
+	t.Cleanup(near.Close)
+	r.withAccount(near.URL)
+	if got := p.Asked(); len(got) != 4 {
+		t.Errorf("the proxy was asked for %q", got)
+	}
+	write(t, home, fmt.Sprintf("[network]\nproxy = %q\n", p.URL("wrong")))
+	r.until("the proxy's refusal", func() bool {
+		_, err := add("caldav", calendar)
+		return err != nil && strings.Contains(err.Error(), "through the proxy") && !strings.Contains(err.Error(), "wrong@")
+	})
 }

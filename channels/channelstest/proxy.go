@@ -110,7 +110,7 @@ func (p *Proxy) named(host string) string {
 
 // to connects to an address.
 func (p *Proxy) to(conn net.Conn, address string) (net.Conn, error) {
-	out, err := net.Dial("tcp", address) // #nosec G704 -- a proxy of the tests
+	out, err := net.Dial("tcp", p.named(address)) // #nosec G704 -- a proxy of the tests
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asks = append(p.asks, address)

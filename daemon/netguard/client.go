@@ -86,6 +86,15 @@ func (c *Client) transport(host string, private bool) *http.Transport {
 		if to, _, err := net.SplitHostPort(address); err != nil || to != host {
 			return nil, fmt.Errorf("%w: %s is not the host that was asked for", ErrForbidden, address)
 		}
+		if c.conf.Proxy != nil && !Private(host) {
+			p, err := c.conf.Proxy(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if !p.None() {
+				return p.DialContext(ctx, network, address)
+			}
+		}
 		return dialer.DialContext(ctx, network, address)
 	}
 	// HTTP/1 only: a request then has its connection to itself.

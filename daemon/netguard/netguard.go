@@ -8,6 +8,7 @@
 package netguard
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -52,6 +53,8 @@ type Config struct {
 	Resolver     *net.Resolver  // DNS resolver; the system's
 	Roots        *x509.CertPool // trusted certificates; the system's
 	Agent        string         // the User-Agent header; "Mozilla/5.0 (compatible; hob)"
+	// Proxy returns the proxy for hosts that are not Private. It is for servers that the owner chose, because hob cannot check what a proxy dials; none
+	Proxy func(context.Context) (Proxy, error)
 }
 
 // Limits that no caller can change.

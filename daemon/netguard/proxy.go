@@ -18,7 +18,7 @@ import (
 )
 
 // Proxy is a proxy server. It looks up names and dials itself, so hob cannot check what it dials. It is therefore used only for servers
-// that the config names; Client, which requests addresses found in texts, never uses one. The zero Proxy means direct connections.
+// that the config names and for accounts: a Client that requests addresses found in texts has none. The zero Proxy means direct connections.
 type Proxy struct{ at *url.URL }
 
 // NewProxy parses the address of a proxy, for example "http://user:password@proxy.example.org:3128". "", "none" and "direct" mean no

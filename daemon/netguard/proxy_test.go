@@ -1,6 +1,7 @@
 package netguard_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hob/channels/channelstest"
 	"hob/daemon/netguard"
 )
 
@@ -83,5 +85,41 @@ func TestUnreachable(t *testing.T) {
 	slow := &url.Error{Err: &netguard.Unreachable{Err: &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}}}
 	if !slow.Timeout() {
 		t.Error("a slow server is no timeout")
+	}
+}
+
+// A client with a proxy reaches public names through it, and private hosts without it, whose addresses it still checks. An error of the proxy's own
+// address is no way around it.
+func TestClientThroughAProxy(t *testing.T) {
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { write(t, w, "hello "+r.Host) }))
+	t.Cleanup(secure.Close)
+	at := secure.Listener.Addr().String()
+	for _, socks := range []bool{false, true} {
+		p := channelstest.NewProxy(t, socks)
+		p.Names(map[string]string{"example.com:443": at})
+		var broken error
+		c := netguard.NewClient(netguard.Config{Roots: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, Proxy: func(context.Context) (netguard.Proxy, error) {
+			if broken != nil {
+				return netguard.Proxy{}, broken
+			}
+			return netguard.NewProxy(p.URL("s3cret%2F%40"))
+		}})
+		a, err := c.Do(t.Context(), netguard.Request{Link: "https://example.com/"})
+		if err != nil || string(a.Body) != "hello example.com" {
+			t.Errorf("%s, %v", a.Body, err)
+		}
+		if _, err := c.Do(t.Context(), netguard.Request{Link: "https://" + at}); !errors.Is(err, netguard.ErrForbidden) {
+			t.Errorf("a private host: %v", err)
+		}
+		if _, err := c.Do(t.Context(), netguard.Request{Link: "https://" + at, Private: true}); err != nil {
+			t.Errorf("a private host that the owner named: %v", err)
+		}
+		if asked := p.Asked(); len(asked) != 1 || asked[0] != "example.com:443" {
+			t.Errorf("the proxy was asked for %q", asked)
+		}
+		broken = errors.New("no such secret")
+		if _, err := c.Do(t.Context(), netguard.Request{Link: "https://example.com/"}); !errors.Is(err, broken) {
+			t.Errorf("without the proxy's password: %v", err)
+		}
 	}
 }

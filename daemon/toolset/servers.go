@@ -89,8 +89,3 @@ func (b *Deps) ServerWeb(c *config.Snapshot, s config.MCPServer) (http.RoundTrip
 	}
 	return netguard.NewClient(netguard.Config{Allow: c.Tools.Web.Prefixes()}).Transport(host), nil
 }
-
-// AccountClient returns the guarded client for the services of accounts.
-func AccountClient(c *config.Snapshot) *netguard.Client {
-	return netguard.NewClient(netguard.Config{Allow: c.Tools.Web.Prefixes()})
-}
