@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -153,6 +154,8 @@ func TestUnreachable(t *testing.T) {
 	t.Cleanup(plain.Close)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // no client trusts it
+	trusting := func(string) (http.RoundTripper, error) { return secure.Client().Transport, nil }
 	noHost := func(string) (http.RoundTripper, error) {
 		return roundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, &net.DNSError{Name: "dav.example.org", IsNotFound: true}
@@ -162,7 +165,8 @@ func TestUnreachable(t *testing.T) {
 		url, part string
 		web       caldav.Web
 	}{
-		"a certificate of nobody": {secure.URL, "certificate", plainWeb}, "not TLS": {strings.Replace(plain.URL, "http:", "https:", 1), "does not speak TLS", plainWeb},
+		"a certificate of nobody": {secure.URL, "SSL_CERT_FILE", plainWeb}, "a certificate of another name": {strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), "use the name that it is for", trusting},
+		"not TLS":      {strings.Replace(plain.URL, "http:", "https:", 1), "does not speak TLS", plainWeb},
 		"nobody there": {gone.URL, "cannot be reached", plainWeb}, "no such host": {"https://dav.example.org", "there is no host", noHost},
 		"in the clear": {"http://dav.example.org", "unencrypted", plainWeb}, "not an address": {"https://", "url", plainWeb}, "another scheme": {"ftp://dav.example.org", "url", plainWeb},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -131,14 +132,14 @@ func (c client) unreached(ctx context.Context, link string, err error) error {
 	}
 	at := host(link)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
-	_, badCert := errors.AsType[*tls.CertificateVerificationError](err)
+	badCert, isCert := errors.AsType[*tls.CertificateVerificationError](err)
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
 	slow, isNet := errors.AsType[net.Error](err)
 	switch {
 	case isDNS && dns.IsNotFound:
 		return tools.Refuse(tools.NotFound, "look at the spelling of the address", "there is no host %s", dns.Name)
-	case badCert:
-		return tools.Refuse(tools.IO, "the owner of the server renews it; hob connects to no server whose certificate is not valid", "the certificate of %s is not valid: %v", at, err)
+	case isCert:
+		return untrusted(at, badCert.Err)
 	case notTLS:
 		return tools.Refuse(tools.IO, "look at the port of the address", "%s does not speak TLS there", at)
 	case errors.Is(err, netguard.ErrForbidden):
@@ -147,6 +148,14 @@ func (c client) unreached(ctx context.Context, link string, err error) error {
 		return tools.Refuse(tools.Timeout, "try again later", "%s did not answer within %s", at, patience)
 	}
 	return tools.Refuse(tools.IO, "try again later; hob account test caldav tells whether it works again", "%s cannot be reached: %v", at, err)
+}
+
+// untrusted is the error for a certificate that is not accepted. No password has gone out.
+func untrusted(at string, why error) error {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](why); ok {
+		return tools.Refuse(tools.IO, "if the server is yours, install its certificate on this machine, or give it to hob in SSL_CERT_FILE (docs/accounts.md)", "the certificate of %s is not from an authority that this machine trusts", at)
+	}
+	return tools.Refuse(tools.IO, "hob connects to no server whose certificate is not valid: use the name that it is for; if it has expired, the owner of the server renews it", "the certificate of %s is not valid: %v", at, why)
 }
 
 // wrong is the error for an answer without success.
