@@ -252,3 +252,21 @@ func TestErrorsOfASignIn(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+// hob stops at once while a terminal waits for a sign-in, and the terminal learns of it.
+func TestAStopEndsAnOpenSignIn(t *testing.T) {
+	t.Parallel()
+	g := googletest.NewServer()
+	t.Cleanup(g.Close)
+	r, _ := listen(t, "", clerk, inPlaceOfGoogle(g))
+	in := api.AccountValues{Values: map[string]string{"client-id": googletest.ClientID, "client-secret": googletest.ClientSecret}}
+	if _, err := client.Do(t.Context(), r.client, api.AddAccount, "google", in); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Do(t.Context(), r.client, api.BeginAccountLogin, "google", api.None{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.stop(); err != nil { // it waits for ten seconds at most
+		t.Error(err)
+	}
+}

@@ -229,6 +229,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 		// The order matters: a turn that ends while the receivers are stopped can still queue its answer, and the senders still send it.
 		in.stop()
 		core.stop()
+		d.mcp.SignIns().Redirects().Close()
 		core.Wait()
 		out.stop()
 		out.Wait()

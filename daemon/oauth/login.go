@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,9 @@ type Login struct {
 func (s *SignIns) Wait(ctx context.Context, begun SignIn, title, again string, spawn *sys.Group, log *slog.Logger) *Login {
 	ctx = context.WithoutCancel(ctx)
 	l := &Login{over: make(chan struct{}), log: log}
+	s.mu.Lock()
+	s.logins = append(slices.DeleteFunc(s.logins, (*Login).ended), l)
+	s.mu.Unlock()
 	notes := begun.Cautions()
 	var err error
 	if l.listeners, err = Listen(ctx, RedirectPort); err != nil {
@@ -51,6 +55,25 @@ func (s *SignIns) Wait(ctx context.Context, begun SignIn, title, again string, s
 		return nil
 	})
 	return l
+}
+
+// Close ends the logins that terminals wait for, because hob stops. Their links stay good.
+func (s *SignIns) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.logins {
+		l.End(event.NewFault(event.Unavailable, "paste the address into a private chat when hob runs again", "hob stops"))
+	}
+}
+
+// ended reports whether a login has ended.
+func (l *Login) ended() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // End ends a login once, and says how. The port is free when it returns. A nil login has ended.

@@ -20,8 +20,9 @@ type Party struct {
 
 // SignIns are all accounts of a process whose sign-ins end at RedirectAddress. The zero value has none. It is safe for concurrent use.
 type SignIns struct {
-	mu    sync.Mutex
-	lists []func(ctx context.Context) []Party
+	mu     sync.Mutex
+	lists  []func(ctx context.Context) []Party
+	logins []*Login // those that listen
 }
 
 // Add adds accounts. list is called for each address that arrives.
