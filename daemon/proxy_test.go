@@ -105,6 +105,9 @@ func TestAccountsThroughAProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if strings.Contains(begun.Note, "CAUTION") {
+		t.Errorf("a warning about Google's own addresses: %s", begun.Note)
+	}
 	link, err := url.Parse(begun.Address)
 	if err != nil {
 		t.Fatal(err)

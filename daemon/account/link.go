@@ -195,6 +195,7 @@ func (s SignIns) Begin(ctx context.Context, name string) (api.SignIn, error) {
 	if err != nil {
 		return api.SignIn{}, err
 	}
+	begun.Code, begun.Issuer = begun.Host, begun.Host // hob names the addresses of the sign-in itself, so there is nothing to warn about
 	s.loggedIn(name, event.NewFault(event.Clash, "go on with the newer one", "another sign-in was begun"))
 	l := s.accounts.Links.Redirects.Wait(ctx, begun, name, "hob account login "+name, s.accounts.Links.Spawn, s.accounts.Log)
 	s.accounts.links.mu.Lock()
