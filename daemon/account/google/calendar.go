@@ -149,7 +149,7 @@ func sentence(err error) string {
 // unknown is the error for a calendar that is not there.
 func (a Agenda) unknown(part string) error {
 	if len(a.s.Calendars) == 0 { // a sign-in reads them
-		return signIn()
+		return incomplete()
 	}
 	var names []string
 	for _, c := range a.s.Calendars {

@@ -59,6 +59,11 @@ func signIn() error {
 	return tools.Refuse(tools.ConfigError, "the owner signs in with: hob account login google", "nobody is signed in to Google, or Google has ended the access")
 }
 
+// incomplete is the error of an account that no sign-in has read: nobody is signed in, or a scope is missing.
+func incomplete() error {
+	return tools.Refuse(tools.ConfigError, "the owner signs in with: hob account login google, and ticks every box; hob account test google says what is missing", "nobody is signed in to Google, or the sign-in is not complete")
+}
+
 // rest calls the interfaces of Google for one account.
 type rest struct{ Parts }
 

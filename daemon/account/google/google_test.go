@@ -144,8 +144,10 @@ func TestAScopeIsMissing(t *testing.T) {
 	if _, err := w.Check(t.Context()); !strings.Contains(said(err), "gmail.compose; the owner gives it with: hob account login google, and ticks every box") {
 		t.Errorf("%s", said(err))
 	}
-	if _, err := w.SendMail(t.Context(), gmail.Draft{Key: "k", To: []string{"bob@example.org"}, Subject: "s", Text: "x"}); !strings.Contains(said(err), "PERMISSION_DENIED: the sign-in has not the scope") {
-		t.Errorf("%s", said(err))
+	_, planned := w.PlanMail(t.Context())
+	_, sent := w.SendMail(t.Context(), gmail.Draft{Key: "k", To: []string{"bob@example.org"}, Subject: "s", Text: "x"})
+	if !strings.Contains(said(sent), "PERMISSION_DENIED: the sign-in has not the scope") || !strings.Contains(said(planned), "the sign-in is not complete") {
+		t.Errorf("%s; %s", said(sent), said(planned))
 	}
 	reader := newWorld(t, "read", "read")
 	reader.enter()

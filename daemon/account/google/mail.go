@@ -125,7 +125,7 @@ func (a Mailbox) ReadMail(ctx context.Context, id string) (gmail.Mail, error) {
 func (a Mailbox) PlanMail(context.Context) (gmail.Plan, error) {
 	err := a.granted(true)
 	if err == nil && a.s.Address == "" {
-		err = signIn()
+		err = incomplete()
 	}
 	return gmail.Plan{Account: Name, From: a.s.Address}, err
 }
