@@ -26,7 +26,7 @@ func newAccounts(d *daemon, t *toolset.Deps) *account.Service {
 			}
 		},
 	}})
-	t.Calendars, t.Mail, t.Usage, t.LinkedIn = s, s.Mails(), accountall.Usage(s), accountall.LinkedIn(s)
+	t.Calendars, t.Mail, t.Usage, t.LinkedIn = s, accountall.Mail(s), accountall.Usage(s), accountall.LinkedIn(s)
 	return s
 }
 

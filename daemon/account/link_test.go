@@ -171,7 +171,7 @@ func TestWithoutAnAccount(t *testing.T) {
 	o := newOwner(t)
 	o.ring = nil // a write would panic
 	o.SignIns().Look(t.Context())
-	if list, err := o.List(t.Context()); err != nil || len(list)+len(o.Accounts())+len(o.Mails().Mailboxes())+len(o.told)+len(o.g.Requests()) > 0 {
+	if list, err := o.List(t.Context()); err != nil || all.Mail(o.Service).Set() || len(list)+len(o.Accounts())+len(o.told)+len(o.g.Requests()) > 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -62,7 +62,7 @@ type Outside struct {
 	MCP     mcp.Servers // nil: none
 
 	Calendars calendar.Calendars // nil: none
-	Mail      gmail.Mailbox      // nil: none
+	Mail      gmail.Opener       // nil: none
 	Usage     anthropic.Key      // nil: none
 	LinkedIn  linkedin.Switch    // nil: none
 }

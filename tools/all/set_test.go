@@ -263,7 +263,9 @@ func (s jobSite) Open(context.Context) (*linkedin.Client, error) {
 // letters is a mailbox with one mail.
 type letters struct{}
 
-func (letters) Mailboxes() []string { return []string{"google"} }
+func (letters) Set() bool { return true }
+
+func (letters) Open(context.Context) (gmail.Mailbox, error) { return letters{}, nil }
 
 func (letters) SearchMail(context.Context, gmail.Query) (gmail.Page, error) {
 	return gmail.Page{Hits: []gmail.Hit{{ID: "m1", Thread: "t1", From: "b@example.org", Subject: "Tea", At: noon}}}, nil

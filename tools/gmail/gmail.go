@@ -5,7 +5,6 @@ package gmail
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -17,10 +16,19 @@ import (
 // Group is the group of these tools.
 const Group = "mail"
 
+// Account is the name of the account with mail.
+const Account = "google"
+
+// Opener opens the account.
+type Opener interface {
+	// Set reports whether the account is there. It asks no server.
+	Set() bool
+	// Open returns the mail of the account. It asks no server.
+	Open(ctx context.Context) (Mailbox, error)
+}
+
 // Mailbox is the owner's mail. Errors for the model are those of tools.Refuse. It is safe for concurrent use.
 type Mailbox interface {
-	// Mailboxes returns the names of the accounts that may have mail. It asks no server.
-	Mailboxes() []string
 	// SearchMail returns a page of what a search finds, newest first.
 	SearchMail(ctx context.Context, q Query) (Page, error)
 	// ReadMail reads a mail that a search has named.
@@ -96,29 +104,21 @@ type Artifacts interface {
 // available is a tool that exists only with an account.
 type available struct {
 	tools.Tool
-	box Mailbox
+	account Opener
 }
 
 // Missing says how to get an account.
 func (a available) Missing() string {
-	if len(boxes(a.box)) > 0 {
+	if a.account != nil && a.account.Set() {
 		return ""
 	}
 	return "there is no mail account; add one with: hob account add google"
 }
 
-func boxes(b Mailbox) []string {
-	if b == nil {
-		return nil
-	}
-	return b.Mailboxes()
-}
-
 // reading is the intent of a call that reads.
-func reading(b Mailbox, summary string, canonical []byte) tools.Intent {
-	names := boxes(b)
+func reading(summary string, canonical []byte) tools.Intent {
 	return tools.Intent{
-		Effect: tools.Read, Scopes: []tools.Scope{tools.AccountRead}, Accounts: names, Foreign: "mail: " + strings.Join(names, ", "), Summary: summary, Canonical: canonical,
+		Effect: tools.Read, Scopes: []tools.Scope{tools.AccountRead}, Accounts: []string{Account}, Foreign: "mail: " + Account, Summary: summary, Canonical: canonical,
 	}
 }
 

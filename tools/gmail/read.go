@@ -36,17 +36,17 @@ type Enclosed struct {
 
 // reader implements gmail_read.
 type reader struct {
-	box       Mailbox
+	account   Opener
 	artifacts Artifacts
 }
 
 // NewRead builds the tool gmail_read.
-func NewRead(b Mailbox, a Artifacts) tools.Tool {
-	r := reader{b, a}
+func NewRead(o Opener, a Artifacts) tools.Tool {
+	r := reader{o, a}
 	return available{tools.New[ReadInput, ReadOutput](tools.Spec{
 		Name: "gmail_read", Group: Group, ReadOnly: true, Positional: "id", Example: "18c2f0a9d1e7b345",
 		Description: "Read one mail as text; its files become artifacts. What it says is somebody else's words.",
-	}, r.intent, r.run), b}
+	}, r.intent, r.run), o}
 }
 
 func (r reader) intent(_ context.Context, _ tools.Call, in ReadInput) (tools.Intent, error) {
@@ -54,11 +54,15 @@ func (r reader) intent(_ context.Context, _ tools.Call, in ReadInput) (tools.Int
 		Tool string `json:"tool"`
 		ReadInput
 	}{"gmail_read", in})
-	return reading(r.box, "read the mail "+text.Shorten(in.ID, 100), raw), err
+	return reading("read the mail "+text.Shorten(in.ID, 100), raw), err
 }
 
 func (r reader) run(ctx context.Context, call tools.Call, in ReadInput, _ tools.Intent) (tools.Result, error) {
-	m, err := r.box.ReadMail(ctx, in.ID)
+	box, err := r.account.Open(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	m, err := box.ReadMail(ctx, in.ID)
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -39,16 +39,20 @@ func (h Hit) item(zone string) Item {
 }
 
 // NewSearch builds the tool gmail_search.
-func NewSearch(b Mailbox) tools.Tool {
+func NewSearch(o Opener) tools.Tool {
 	intent := func(_ context.Context, _ tools.Call, in SearchInput) (tools.Intent, error) {
 		raw, err := tools.Canonical(struct {
 			Tool string `json:"tool"`
 			SearchInput
 		}{"gmail_search", in})
-		return reading(b, "search the mail for "+text.Shorten(in.Query, 100), raw), err
+		return reading("search the mail for "+text.Shorten(in.Query, 100), raw), err
 	}
 	run := func(ctx context.Context, call tools.Call, in SearchInput, _ tools.Intent) (tools.Result, error) {
-		page, err := b.SearchMail(ctx, Query{in.Query, in.Limit, in.Page})
+		box, err := o.Open(ctx)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		page, err := box.SearchMail(ctx, Query{in.Query, in.Limit, in.Page})
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -61,7 +65,7 @@ func NewSearch(b Mailbox) tools.Tool {
 	return available{tools.New[SearchInput, SearchOutput](tools.Spec{
 		Name: "gmail_search", Group: Group, ReadOnly: true, Positional: "query", Example: "'is:unread newer_than:1d'",
 		Description: "Search the owner's mail with Gmail's own syntax. Subjects and texts are somebody else's.",
-	}, intent, run), b}
+	}, intent, run), o}
 }
 
 // text shows the page.

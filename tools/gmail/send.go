@@ -35,17 +35,17 @@ type SendOutput struct {
 
 // sender implements gmail_send.
 type sender struct {
-	box   Mailbox
-	known Known
+	account Opener
+	known   Known
 }
 
 // NewSend builds the tool gmail_send. Its calls may be repeated: what was sent for the key of a call is not sent again.
-func NewSend(b Mailbox, k Known) tools.Tool {
-	s := sender{b, k}
+func NewSend(o Opener, k Known) tools.Tool {
+	s := sender{o, k}
 	return available{tools.New[SendInput, SendOutput](tools.Spec{
 		Name: "gmail_send", Group: Group, Example: "--to anna@example.org --subject Tea --text 'At four?'",
 		Description: "Send a plain text mail from the owner's Gmail address, or answer a mail. The owner is asked, unless all recipients are known.",
-	}, s.intent, s.run), b}
+	}, s.intent, s.run), o}
 }
 
 // planned is what an approval binds: the whole mail.
@@ -66,10 +66,11 @@ func (s sender) intent(ctx context.Context, call tools.Call, in SendInput) (tool
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	if len(boxes(s.box)) == 0 {
-		return tools.Intent{}, tools.Refuse(tools.ConfigError, "hob account add google --mail send", "there is no mail account")
+	box, err := s.account.Open(ctx)
+	if err != nil {
+		return tools.Intent{}, err
 	}
-	plan, err := s.box.PlanMail(ctx)
+	plan, err := box.PlanMail(ctx)
 	if err != nil {
 		return tools.Intent{}, err
 	}
@@ -131,11 +132,15 @@ func (s sender) run(ctx context.Context, call tools.Call, in SendInput, _ tools.
 	if err != nil {
 		return tools.Result{}, err
 	}
-	plan, err := s.box.PlanMail(ctx)
+	box, err := s.account.Open(ctx)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	sent, err := s.box.SendMail(ctx, d)
+	plan, err := box.PlanMail(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	sent, err := box.SendMail(ctx, d)
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -14,12 +14,18 @@ import (
 	"hob/daemon/netguard"
 	"hob/tools"
 	"hob/tools/anthropic"
+	"hob/tools/gmail"
 	"hob/tools/linkedin"
 )
 
 // Kinds returns the kinds. A new kind is a line here. client makes a guarded client by the config of that moment.
 func Kinds(web caldav.Web, client func() *netguard.Client, g Google) []account.Kind {
 	return []account.Kind{calDAV(web), usage(client), linkedIn(client), googleKind(web, g)}
+}
+
+// Mail is the account for the mail tools.
+func Mail(s *account.Service) gmail.Opener {
+	return account.One[gmail.Mailbox]{Service: s, Name: gmail.Account}
 }
 
 // Usage is the account for the tool anthropic_usage.

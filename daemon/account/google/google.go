@@ -19,10 +19,11 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/oauth"
 	"hob/tools"
+	"hob/tools/gmail"
 )
 
 // Name is the name of the account.
-const Name = "google"
+const Name = gmail.Account
 
 // Settings are what hob stores about an account, beside the tokens.
 type Settings struct {
