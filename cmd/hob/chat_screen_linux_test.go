@@ -232,7 +232,8 @@ func TestChatScreens(t *testing.T) {
 	}
 }
 
-// TestHostileChat: an answer with a line of 1 MB, escape sequences and characters that turn text around changes nothing but its own block.
+// TestHostileChat: an answer with a line of 1 MB, escape sequences and characters that turn text around changes nothing but its own block; what a
+// command prints is not read as Markdown.
 func TestHostileChat(t *testing.T) {
 	home, _ := started(t)
 	text := "\x1b[2J\x1b[1;1H\x1b]0;title\x07\x1b[?1049h\x9b2J \u202eon\u202c \u2066x\n" + strings.Repeat("x", 1<<20) + "\nend\n"
@@ -246,6 +247,8 @@ func TestHostileChat(t *testing.T) {
 	d.types("say done\r")
 	d.sees("done\n\n>")
 	d.keeps("chat-hostile")
+	d.types("run echo '# **as** it _is_'\r")
+	d.sees("\n# **as** it _is_\n\n>")
 	d.leaves()
 }
 

@@ -384,6 +384,9 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	if !r.st.Turn.Tainted && taint != "" {
 		finished["tainted"] = taint // clients say it at the moment when it happens
 	}
+	if item.Provider == llm.Builtin {
+		finished["verbatim"] = true // the interpreter's answer is the result, which is no Markdown
+	}
 	c.Events = []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.run.id, Data: finished}}
 	err := r.commitResult(context.WithoutCancel(ctx), c, result)
 	if fault, ok := refused(err); ok && len(result.Changes) > 0 && !result.IsError {

@@ -141,7 +141,7 @@ func (c *conversation) see(f client.Frame) {
 	if f.Piece != nil {
 		t := c.turns[f.Piece.Turn]
 		switch {
-		case t == nil:
+		case t == nil, t.plain: // the end of the turn shows a plain text whole
 		case f.Piece.Output == "":
 			c.progress.does(f.Piece.Turn, "writing", time.Time{})
 			t.piece(c.out, *f.Piece)
@@ -254,6 +254,8 @@ func (c *conversation) tool(e *event.Event) {
 		return
 	}
 	t.waiting = false
+	tool := stringOf(e, "tool")
+	t.plain = t.plain || c.view != nil && e.Data["verbatim"] == true && (tool == "exec" || tool == "read")
 	code := failure(e.Data["error"])
 	switch {
 	// Where the status shows what runs, the call leaves its line when it has ended.
@@ -354,8 +356,12 @@ func (c *conversation) finished(e *event.Event) {
 	a := answer{turn: turn, state: stringOf(e, "state"), text: stringOf(e, "text"), why: stringOf(e, "why")}
 	if c.view != nil {
 		c.view.prints("") // the end of its call may have been missed
+		c.view.plain = t.plain
 	}
 	t.end(c.out, a.text)
+	if c.view != nil {
+		c.view.plain = false
+	}
 	// On a terminal the reason is not said twice.
 	if told := a.why != "" && strings.Contains(a.text, a.why); a.state != "done" && !(told && c.view != nil) {
 		c.out.Note(ending(a.state, a.why))

@@ -282,6 +282,26 @@ func TestTaintLine(t *testing.T) {
 	s.leaves(t)
 }
 
+// TestVerbatimScreen: what the interpreter's run or read returned is shown as it is, and the answer of a model after the same call as Markdown.
+func TestVerbatimScreen(t *testing.T) {
+	const text = "# head\n**bold** a_b_c\n\n    four\x1b[2J\n| a |\n|--|\tb\n" + "long words that do not fit into the line of a screen of forty"
+	verbatim := true
+	f := newFake(func(f *fake, row int64, _ client.Message) {
+		f.emit(event.Event{Type: "turn.started", At: noon, Turn: row, Data: map[string]any{"turn": row, "inbox": []int64{row}}})
+		f.emit(event.Event{Type: "tool.finished", At: noon, Turn: row, Data: map[string]any{"tool": "exec", "summary": "run: cat notes", "verbatim": verbatim}})
+		f.piece(row, 2, 0, text)
+		f.finish(row, "done", text, "")
+		verbatim = false
+	})
+	s := drawing(t, f, 40, 40, console.Look{UTF8: true, Moves: true})
+	s.press(t, "run cat notes\r")
+	s.until(t, "forty")
+	s.press(t, "show me my notes\r")
+	s.until(t, "====")
+	s.keeps(t, "verbatim")
+	s.leaves(t)
+}
+
 // TestOutputScreens: the newest lines of a command are shown while it runs, and are gone when it has ended.
 func TestOutputScreens(t *testing.T) {
 	for name, c := range map[string]struct {

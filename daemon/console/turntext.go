@@ -18,6 +18,7 @@ type turnText struct {
 	text    string   // the whole text, once over
 	held    []string // messages that may repeat the turn's text, until its end shows which
 	waiting bool     // parked
+	plain   bool     // the text is what a command printed or a file contains, so it is no Markdown
 }
 
 // piece shows a live piece of the answer. Pieces may be repeated, lost, or come from a new attempt of the step.

@@ -38,6 +38,7 @@ type view struct {
 	held    []string // blocks that arrived while an answer grew
 	live    []string // the lines of the live part on the screen
 	verbose bool     // questions show the canonical form of calls
+	plain   bool     // the message is shown as it is, not as Markdown
 	after   string   // below each message: an empty line where more follows
 }
 
@@ -55,8 +56,13 @@ func (v *view) screen(less int) markup.Screen {
 	return markup.Screen{Width: max(w-less, 10), Color: v.look.Color, UTF8: v.look.UTF8}
 }
 
-// rendered is Markdown as a block of lines.
-func (v *view) rendered(text string) string { return markup.Terminal(v.screen(0)).Render(text).Text }
+// rendered is Markdown as a block of lines, or a plain text wrapped.
+func (v *view) rendered(text string) string {
+	if v.plain {
+		return strings.Join(v.screen(0).Wrap(strings.ReplaceAll(Clean(markup.WithoutColours(text)), "\t", "    ")), "\n")
+	}
+	return markup.Terminal(v.screen(0)).Render(text).Text
+}
 
 // stream adds a piece of the answer.
 func (v *view) stream(piece string) {
