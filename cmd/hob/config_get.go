@@ -14,7 +14,7 @@ func (k configCommands) getCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get [KEY]", Short: "Print the value of a key that is in force, and where it comes from", Args: cli.AtMost(1, "one KEY"),
 		Long: "Print the value of a KEY that is in force: what the environment says (that of this terminal, which a service does not have), else the file,\n" +
-			"else the default. For a section, and without KEY, all keys with their values. A secret is shown as its reference; one that stands in the file\n" +
+			"else the default. For a section, and without KEY, all keys with their values. A secret is shown as its reference; one that is in the file\n" +
 			"itself as " + config.Hidden + ".",
 		Example:           "  hob config get turn.max_steps\n  hob config get model\n  hob config get --json models.local.base_url",
 		ValidArgsFunction: k.completeOne,

@@ -96,6 +96,8 @@ func nameShells(a *cli.App, root *cobra.Command) {
 			shell.Example = "  hob completion " + shell.Name()
 			shell.Args = cli.None
 			if script := shell.RunE; shell.Name() == "bash" {
+				shell.Long = "Print the script for bash, which needs nothing else. To load it in every new shell, add the example to ~/.bashrc."
+				shell.Example = "  source <(hob completion bash)"
 				shell.RunE = func(cmd *cobra.Command, args []string) error {
 					return errors.Join(a.Text(bashWords), script(cmd, args))
 				}

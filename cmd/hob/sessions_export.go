@@ -25,7 +25,7 @@ func exportCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export SESSION", Short: "Print all of a conversation, for other programs or as Markdown", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, api.Sessions),
 		Long: "Print all items of a conversation. jsonl has one JSON object on each line. md is for people: who said what and when, with a line for each call of a tool.\n" +
-			"There, the text of others, and what hob wrote after reading it, stands in blocks in which nothing is a link or a picture.",
+			"There, the text of others, and what hob wrote after reading it, is in blocks in which nothing is a link or a picture.",
 		Example: "  hob sessions export garden > garden.jsonl\n  hob sessions export --format md garden > garden.md",
 	}
 	format := cmd.Flags().String("format", formatLines, "jsonl or md")

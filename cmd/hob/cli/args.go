@@ -72,7 +72,7 @@ func NoSuch(cmd *cobra.Command, args []string) error {
 // Synonyms are words that other programs use, with the command of hob that does it.
 func Synonyms() map[string]string {
 	commands := map[string]string{
-		"up":                "start run serve daemon gateway launch boot",
+		"up":                "start serve daemon gateway launch boot",
 		"service stop":      "stop kill shutdown down quit exit",
 		"service restart":   "restart reload",
 		"service install":   "install enable autostart",
@@ -93,6 +93,7 @@ func Synonyms() map[string]string {
 		"memory":            "remember recall notes",
 		"skills":            "skill plugins plugin extensions",
 		"tool list":         "tools functions",
+		"tool exec":         "run exec shell bash sh",
 		"turns list":        "turn runs history activity",
 		"sessions list":     "conversations conversation session threads thread",
 		"approvals list":    "approve approval allow permissions permission",
