@@ -173,11 +173,11 @@ func (s systemd) answers(ctx context.Context) error {
 	case errors.Is(err, exec.ErrNotFound):
 		return &event.Fault{Kind: event.Clash, Text: "there is no systemd here (" + platform() + ")", Hint: "let what starts programs here run: " + quote([]string{s.Program, "up", "--no-chat"}), Err: err}
 	case s.System:
-		return &event.Fault{Kind: event.Clash, Text: "systemd does not answer: " + err.Error(), Hint: "where systemd did not start the machine, let what did run: " + quote([]string{s.Program, "up", "--no-chat"}), Err: err}
+		return &event.Fault{Kind: event.Clash, Text: "systemd does not answer", Hint: "see why with: systemctl show --property=Version; where systemd did not start the machine, let what did run: " + quote([]string{s.Program, "up", "--no-chat"}), Err: err}
 	}
 	return &event.Fault{
-		Kind: event.Clash, Text: "your service manager does not answer: " + err.Error(), Err: err,
-		Hint: "let it run without a login: sudo loginctl enable-linger " + quote([]string{s.User}) + "; then type this again",
+		Kind: event.Clash, Text: "your service manager, systemctl --user, does not answer", Err: err,
+		Hint: "let it run without a login: sudo loginctl enable-linger " + quote([]string{s.User}) + "; then type this again; where systemd did not start the machine: " + quote([]string{s.Program, "up", "--no-chat"}),
 	}
 }
 
