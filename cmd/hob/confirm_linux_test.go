@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,20 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
+
+// TestJobSaidAtTheTerminal: what is said of a job has its times as people say them; a pipe gets the times as they are stored.
+func TestJobSaidAtTheTerminal(t *testing.T) {
+	home, _ := started(t)
+	d := onScreen(t, 80, 24, []string{"NO_COLOR=1"}, "cron", "add", "--home", home, "--name", "tea", "--tz", "Asia/Tokyo", "--when", "in 26 hours", "say: tea?")
+	d.sees("one run, free")
+	if said := d.shown(); !regexp.MustCompile(`added: tea: once, Asia/Tokyo\nnext: (tomorrow|\w{3} \d+ \w{3}) [:\dHM]+\nprompt: say: tea\?\n`).MatchString(said) {
+		t.Errorf("the terminal shows\n%s", said)
+	}
+	out, err := exec.CommandContext(t.Context(), "hob", "cron", "add", "--home", home, "--name", "milk", "--when", "in 26 hours", "say: milk?").CombinedOutput()
+	if !regexp.MustCompile(`^added: milk: at [-\d]+T[:\d]+Z, .*\nnext: \w{3} [-\d]+ [:\d]+\n`).Match(out) || err != nil {
+		t.Errorf("a pipe gets %v\n%s", err, out)
+	}
+}
 
 // TestSureAtTheTerminal: what is gone for good asks, and only a yes does it.
 func TestSureAtTheTerminal(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/text"
 	"hob/scheduler"
 )
 
@@ -264,13 +265,30 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 	if err := json.Unmarshal(made.Jobs[0], &job); err != nil {
 		return fmt.Errorf("the job is not understood: %w", err)
 	}
-	// The sentence has the schedule as it is stored. A person gets it with readable time spans.
 	if !a.JSON {
-		return a.Done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
+		return a.Done(nil, jobSaid(job, out.Message, cli.IsTerminal(a.Out), time.Now()))
 	}
 	// --json prints the stored job instead of the tool's answer, so that all commands print a job in the same
 	// shape.
 	return a.Document(withNotes(storedTrigger(ctx, c, api.ShowJob, job.Name, made.Jobs[0]), job.Notes))
+}
+
+// jobSaid is what the tool says about a job, with readable time spans. On a terminal its next times are as people say them.
+func jobSaid(job scheduler.View, message string, terminal bool, now time.Time) string {
+	shown := console.Period(job.Spec)
+	head, rest, dated := strings.Cut(message, "\nnext: ")
+	if zone, err := scheduler.Zone(job.Zone); terminal && dated && err == nil {
+		if strings.HasPrefix(job.Spec, "at ") {
+			shown = "once"
+		}
+		var times []string
+		for _, t := range job.Next[:min(len(job.Next), 3)] {
+			times = append(times, text.When(t.In(zone), now, t.Second() != 0))
+		}
+		_, rest, _ = strings.Cut(rest, "\n")
+		message = head + "\nnext: " + strings.Join(times, ", ") + "\n" + rest
+	}
+	return strings.Replace(message, job.Spec, shown, 1)
 }
 
 // withNotes adds to a stored job the notes on defaults that the call assumed; they are not stored.

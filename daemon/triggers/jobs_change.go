@@ -153,9 +153,9 @@ func freeName(name string, asked bool, kind, instead string, isTaken func(try st
 // jobReadOnly is the refusal to change a job of the config at run time: the next reload would undo it.
 func jobReadOnly(name string) error {
 	if name == scheduler.Heartbeat {
-		return tools.Refuse(tools.Denied, "change [heartbeat] in config.toml", "the heartbeat stands in the config: only its file changes it")
+		return tools.Refuse(tools.Denied, "change [heartbeat] in config.toml", "the heartbeat is set in config.toml, which only you change")
 	}
-	return tools.Refuse(tools.Denied, "change [jobs."+name+"] in config.toml", "job %s stands in the config: only its file changes it", name)
+	return tools.Refuse(tools.Denied, "change [jobs."+name+"] in config.toml", "job %s is set in config.toml, which only you change", name)
 }
 
 // Alter turns a verb into a change of a job. It stores nothing: the caller commits the change.

@@ -160,7 +160,7 @@ func (s Watches) freeName(ctx context.Context, name string, asked bool) (string,
 
 // watchReadOnly is the refusal to change a watch of the config at run time, as jobReadOnly.
 func watchReadOnly(name string) error {
-	return tools.Refuse(tools.Denied, "change [watches."+name+"] in config.toml", "watch %s stands in the config: only its file changes it", name)
+	return tools.Refuse(tools.Denied, "change [watches."+name+"] in config.toml", "watch %s is set in config.toml, which only you change", name)
 }
 
 // Alter turns a verb into a change of a watch. It stores nothing: the caller commits the change.

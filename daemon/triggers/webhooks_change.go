@@ -90,7 +90,7 @@ func changeable(h webhook.Hook) error {
 	if h.Origin != OriginConfig {
 		return nil
 	}
-	return event.NewFault(event.Refused, "change [hooks."+h.Name+"] in config.toml", "webhook %s stands in the config: only its file changes it", h.Name)
+	return event.NewFault(event.Refused, "change [hooks."+h.Name+"] in config.toml", "webhook %s is set in config.toml, which only you change", h.Name)
 }
 
 // newSecret returns a random secret of 200 bits.

@@ -350,8 +350,8 @@ func (c cron) alter(ctx context.Context, call tools.Call, job scheduler.View, v 
 		return tools.Result{Content: unchanged("job "+job.Name, v), Data: CronOutput{Jobs: []scheduler.View{job}}, Foreign: foreign([]scheduler.View{job})}, nil
 	}
 	text := map[Verb]string{
-		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "resumed: " + sentence(job),
-		RunNow: "queued to run now: " + job.Name,
+		Remove: "the job " + job.Name + " is removed", Pause: "the job " + job.Name + " is paused", Resume: "resumed: " + sentence(job),
+		RunNow: "the job " + job.Name + " is queued to run now",
 	}[v]
 	return tools.Result{Content: text, Data: CronOutput{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job})}, nil
 }

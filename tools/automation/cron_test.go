@@ -107,13 +107,13 @@ func TestAnswers(t *testing.T) {
 		},
 		{`{"action":"update","name":"morning","prompt":"x"}`, "changed: morning (#7)"},
 		{`{"action":"update","id":7,"name":"evening"}`, "changed: morning (#7)"},
-		{`{"action":"pause","name":"morning"}`, "paused: morning"},
+		{`{"action":"pause","name":"morning"}`, "the job morning is paused"},
 		{`{"action":"resume","name":"paused"}`, "resumed: paused (#9)"},
 		{`{"action":"resume","id":7}`, "nothing has changed: job morning was not paused"},
 		{`{"action":"pause","name":"paused"}`, "nothing has changed: job paused was paused already"},
-		{`{"action":"pause","id":7,"name":"morning"}`, "paused: morning"},
-		{`{"action":"remove","name":"morning"}`, "removed: morning"},
-		{`{"action":"run","name":"morning"}`, "queued to run now: morning"},
+		{`{"action":"pause","id":7,"name":"morning"}`, "the job morning is paused"},
+		{`{"action":"remove","name":"morning"}`, "the job morning is removed"},
+		{`{"action":"run","name":"morning"}`, "the job morning is queued to run now"},
 		{`{"action":"runs","name":"morning"}`, "morning, newest first:\nFri 2026-11-20 09:00 ran 2h0m0s late\nThu 2026-11-19 09:00 coalesced (waiting for #4)\nWed 2026-11-18 09:00 waiting"},
 	} {
 		if res := do(t, newBook(), call(c.args, "")); res.IsError || !strings.HasPrefix(res.Content, c.want) {

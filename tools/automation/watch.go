@@ -260,7 +260,7 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchInput, i tool
 	if change == nil {
 		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: WatchOutput{[]filewatch.View{one}}, Foreign: strange(one)}, nil
 	}
-	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "resumed: " + watchSentence(one)}[Verb(in.Action)]
+	text := map[Verb]string{Remove: "the watch " + one.Name + " is removed", Pause: "the watch " + one.Name + " is paused", Resume: "resumed: " + watchSentence(one)}[Verb(in.Action)]
 	return answer(text, one, change), nil
 }
 

@@ -215,6 +215,8 @@ func TestResultsAreTold(t *testing.T) {
 		{"all facts", "memory_get", `{}`, "     1\tmilk\n     2\tbread\n(end of file)", false, "milk\nbread"},
 		{"message", "message", `{}`, "queued for owner (2 characters)", false, "It is on its way: queued for owner (2 characters)"},
 		{"silent failure", "exec", `{}`, "exit code: 2", false, "It ended with exit code 2 and printed nothing."},
+		{"large output", "exec", `{}`, "[100109 bytes, stored as a95kq: page through it with result_read]\nexit code 0 (4ms)\n(the whole output is kept: result_read a1c39)\n1\n2\n", false, "1\n2\n\nThat is only a part. All of it: hob tool result_read a1c39"},
+		{"stored output", "exec", `{}`, "[40000 bytes, stored as a95kq: page through it with result_read]\nexit code 3\n1\n", false, "1\n\nIt ended with exit code 3.\n\nThat is only a part. All of it: hob tool result_read a95kq"},
 		{"other output", "exec", `{}`, "still running as p1", false, "still running as p1"},
 		{"file", "read", `{}`, "     1\tmilk\n     2\t\n     3\tbread\n(end of file)", false, "milk\n\nbread"},
 		{"empty file", "read", `{}`, "(the file is empty)", false, "(the file is empty)"},

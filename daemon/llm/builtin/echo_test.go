@@ -36,8 +36,8 @@ func TestEchoOfAJob(t *testing.T) {
 		{`{"action":"add","schedule":"Every weekday at 9","prompt":"say: up"}`, "added: x\nnext: Mon 2026-11-23 09:00, Tue 2026-11-24 09:00" + rest, "I will remind you every weekday at 9, first on Monday at 09:00: up"},
 		{`{"action":"add","schedule":"0 9 * * *","prompt":"run date"}`, "added: x\nnext: Sun 2026-11-22 09:00, Mon 2026-11-23 09:00" + rest, `I will do this on the schedule "0 9 * * *", first tomorrow at 09:00: run date`},
 		{`{"action":"add","schedule":"every day","prompt":"run date"}`, "added: x\nnext: Sun 2026-11-22 09:00, Mon 2026-11-23 09:00\nno time was given: 9:00 is taken\nprompt: run date\nanswers go to: owner\nabout 30 runs a month, about $0.40", "I will do this every day, first tomorrow at 09:00: run date\nno time was given: 9:00 is taken\nabout 30 runs a month, about $0.40"},
-		{`{"action":"list"}`, "there are no jobs yet", "there are no jobs yet"},
-		{`{"action":"add","schedule":"x","prompt":"say: x"}`, "queued", "queued"},
+		{`{"action":"runs"}`, "stretch, newest first:", "stretch, newest first:"},
+		{`{"action":"remove","name":"x"}`, "the job x is removed", "The job x is removed"},
 	} {
 		if got := told(t, c.args, c.result); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.args, got, c.want)

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,22 +113,33 @@ func (s *state) outcome(c llm.Call, text string, failed bool) string {
 	}
 	switch c.Name {
 	case toolExec:
-		return output(text)
+		text, whole := withoutStored(text)
+		return output(text) + whole
 	case toolRead:
 		return unnumbered(text)
 	case toolCron:
-		return s.scheduledAs(jobOf(c), text)
+		return alteration(s.scheduledAs(jobOf(c), text))
 	case toolMessage:
 		return "It is on its way: " + text
-	case toolList, toolWrite, toolGrep, toolMemory, toolWatch, toolTasks:
+	case toolList, toolWrite, toolGrep, toolMemory, toolTasks:
 		return text
 	case toolRecall:
 		return unnumbered(text)
+	case toolWatch:
+		return alteration(text)
 	case toolRemember, toolForget:
 		return capital(text)
 	default:
 		return strings.TrimSpace(c.Name + ": " + text)
 	}
+}
+
+// alteration makes a sentence of what was done to a job or watch. Other results may begin with its name, which stays as it is.
+func alteration(text string) string {
+	if strings.HasPrefix(text, "the job ") || strings.HasPrefix(text, "the watch ") {
+		return capital(text)
+	}
+	return text
 }
 
 // capital makes a sentence of a result.
@@ -144,6 +156,27 @@ func failure(text string) string {
 		return "That did not work."
 	}
 	return "That did not work: " + text
+}
+
+// storedForm is the line before the beginning of a result that was stored because it is large. keptForm is that of an output that exec has
+// cut; what it names is the whole.
+var (
+	storedForm = sys.Regexp(`^(\[\d+ bytes, stored as (\w+): page through it with result_read\]\n)`)
+	keptForm   = sys.Regexp(`^exit code [^\n]*\n(\(the whole output is kept: result_read (\w+)\)\n)`)
+)
+
+// withoutStored removes the lines that tell a model where a large result is kept, and returns the sentence that tells a person.
+func withoutStored(text string) (rest, whole string) {
+	id := ""
+	for _, form := range []func() *regexp.Regexp{storedForm, keptForm} {
+		if at := form().FindStringSubmatchIndex(text); at != nil {
+			id, text = text[at[4]:at[5]], text[:at[2]]+text[at[3]:]
+		}
+	}
+	if id == "" {
+		return text, ""
+	}
+	return text, "\n\nThat is only a part. All of it: hob tool result_read " + id
 }
 
 // exitForm is the first line of a command's result.

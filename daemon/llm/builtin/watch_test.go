@@ -73,7 +73,7 @@ func TestJobOrWatch(t *testing.T) {
 		failed bool
 		calls  int
 	}{
-		{"paused: papers", false, 0},
+		{"the watch papers is paused", false, 0},
 		{"NOT_FOUND: there is no job papers\nhint: there is tea", true, 1},
 		{"PERMISSION_DENIED: there is no job for you", true, 0},
 	} {
@@ -89,8 +89,8 @@ func TestJobOrWatch(t *testing.T) {
 		}
 		watch := a.Calls[0]
 		watch.ID = "t1_2"
-		told := asked(t, append(allTools(), offered("tool")...), append(said, called(1, cron), result(1, "t1_1", c.text, true), called(1, watch), result(1, "t1_2", "paused: papers", false))...)
-		if len(told.Calls) != 0 || told.Text != "paused: papers" {
+		told := asked(t, append(allTools(), offered("tool")...), append(said, called(1, cron), result(1, "t1_1", c.text, true), called(1, watch), result(1, "t1_2", "the watch papers is paused", false))...)
+		if len(told.Calls) != 0 || told.Text != "The watch papers is paused" {
 			t.Errorf("%+v", told)
 		}
 	}
