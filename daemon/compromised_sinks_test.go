@@ -176,7 +176,7 @@ func (s *scene) workspace() {
 	}
 	s.walk(s.space(), look)
 	s.walk(s.root(), look)
-	for _, row := range s.list(`SELECT summary FROM audit WHERE tool IN ('write', 'edit', 'apply_patch', 'notebook_edit') AND tainted = 1 AND outcome = 'ok' AND reason = 'the table allows it'`) {
+	for _, row := range s.list(`SELECT summary FROM audit WHERE tool IN ('write', 'edit', 'apply_patch', 'notebook_edit') AND tainted = 1 AND outcome = 'ok' AND reason = 'the permission rules allow it'`) {
 		if !strings.Contains(row, "/.scratch/") && !strings.Contains(row, "/given/x.txt") { // the right of the job
 			s.accuse("a turn that had read foreign text has written outside its scratch folder: %.300s", row)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,8 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
 			Head: []string{"CODE", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			Row: func(q api.Question, clock cli.Clock) []string {
-				return []string{q.Code, q.State, clock(q.Asked), until(q, clock), q.Text}
+				question, _, _ := strings.Cut(q.Text, "\n  exactly: ") // hob approvals show has the exact form
+				return []string{q.Code, q.State, clock(q.Asked), until(q, clock), question}
 			},
 		}),
 		cli.Show(a, api.ShowQuestion, "CODE", "Show a question, and how to answer it", func(q api.Question, _ json.RawMessage, clock cli.Clock) error { return drawQuestion(a, q, clock) }),

@@ -9,6 +9,15 @@ import (
 	"time"
 )
 
+// TestAddOnAScreen: a question is broken between words and has no signs of Markdown, and a channel that nothing has tried is not called good.
+func TestAddOnAScreen(t *testing.T) {
+	d := onScreen(t, 60, 20, []string{"NO_COLOR=1"}, "channels", "add", "discord", "--home", t.TempDir())
+	d.sees("token (The bot's token: Reset Token under Bot of the\napplication shows it; paste it, or name it by env:NAME,\nfile:PATH, keyring:NAME or cmd:COMMAND; it is not shown):")
+	d.types("abc\r")
+	d.sees("no hob runs that could try it")
+	d.sees("hob channels test discord")
+}
+
 // TestAddAsksAtTheTerminal asks for what a section lacks until it is right. A secret that is pasted is not shown, and goes into a file.
 func TestAddAsksAtTheTerminal(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -367,7 +367,7 @@ func (m mcpCommands) write(path, home string, before []byte, list []mcpDraft) er
 		changes = append(changes, d.changes()...)
 		m.ignored(d)
 		if len(d.Secrets()) > 0 {
-			m.app.Note(d.Name + ": a secret stands in its arguments or its address, and so in config.toml; if the server takes it from a variable or a header, put it there")
+			m.app.Note(d.Name + ": a secret is in its arguments or its address, and so in config.toml; if the server takes it from a variable or a header, put it there")
 		}
 	}
 	next, err := document.Set(m.file.reference(), path, before, changes...)

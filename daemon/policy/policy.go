@@ -159,7 +159,7 @@ func ofTable(c Case) Decision {
 	if len(c.Intent.Scopes) == 0 && rowOf(c) == others && !slices.Contains(harmless(), c.Tool) {
 		return Decision{Verdict: Deny, Reason: "someone other than the owner asked (" + string(c.Asker) + "): only the owner may use " + c.Tool, Allow: "the owner can ask for it"}
 	}
-	worst := Decision{Verdict: Allow, Reason: "the table allows it"}
+	worst := Decision{Verdict: Allow, Reason: "the permission rules allow it"}
 	for _, s := range c.Intent.Scopes {
 		worst = stricter(worst, judge(c, s))
 	}

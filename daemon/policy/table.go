@@ -133,7 +133,7 @@ func judge(c Case, s tools.Scope) Decision {
 	fault := at.allowed(c)
 	switch {
 	case fault.why == "":
-		return Decision{Verdict: Allow, Reason: "the table allows it"}
+		return Decision{Verdict: Allow, Reason: "the permission rules allow it"}
 	case covered(c, col) && col != itself && (r != others || !ownersOnly(col)):
 		return Decision{Verdict: Allow, Reason: "the owner gave this right to the trigger"}
 	}

@@ -126,7 +126,7 @@ func (v *findings) literal(s *facts, name string) {
 	before := len(v.fixes)
 	v.private(filepath.Join(s.home, "config.toml"), 0o600)
 	if len(v.fixes) == before {
-		v.add(Warn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s stands in the config itself", name)
+		v.add(Warn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s is in config.toml itself", name)
 	}
 }
 

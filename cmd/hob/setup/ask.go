@@ -97,7 +97,7 @@ func (d *sectionDraft) mistake(p config.Problem, k schema.Key) error {
 
 // ask reads a value. A secret may be pasted and is not echoed. An empty answer leaves an optional key out, and ends the command otherwise.
 func (d *sectionDraft) ask(ctx context.Context, k schema.Key, optional bool) error {
-	about := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
+	about := strings.TrimSuffix(strings.NewReplacer("`", "", "*", "").Replace(k.Doc), ".")
 	if optional {
 		about += "; Enter leaves it out"
 	}

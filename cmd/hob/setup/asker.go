@@ -62,7 +62,7 @@ func (k *asker) ask(ctx context.Context, prompt string) (string, error) {
 	if err := k.app.RestoreTerminal(); err != nil {
 		return "", err
 	}
-	if _, err := k.app.Err.WriteString(console.Clean(prompt)); err != nil {
+	if _, err := k.app.Err.WriteString(k.wrapped(prompt)); err != nil {
 		return "", fmt.Errorf("ask: %w", err)
 	}
 	select {
@@ -81,6 +81,15 @@ func (k *asker) ask(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
+// wrapped is a prompt in lines of the terminal.
+func (k *asker) wrapped(prompt string) string {
+	prompt = console.Clean(prompt)
+	if width := cli.Columns(k.app.Err); width > 0 && strings.HasSuffix(prompt, " ") {
+		return strings.TrimSuffix(cli.Wrap(prompt, "", width-1), "\n") + " "
+	}
+	return prompt
+}
+
 // secret asks for something that is not echoed.
 func (k *asker) secret(ctx context.Context, prompt string) (string, error) {
 	if !k.terminal() {
@@ -89,7 +98,7 @@ func (k *asker) secret(ctx context.Context, prompt string) (string, error) {
 	if err := k.app.RestoreTerminal(); err != nil {
 		return "", err
 	}
-	text, err := Hidden(ctx, k.app, prompt)
+	text, err := Hidden(ctx, k.app, k.wrapped(prompt))
 	if errors.Is(err, io.EOF) {
 		return "", errEnded
 	}

@@ -43,7 +43,7 @@ func addChannel(ctx context.Context, d *sectionDraft, home string) error {
 	}
 	switch {
 	case down != nil: // nobody can load the section now
-		d.app.Note("it takes effect at the next start of hob: hob up")
+		d.app.Note("no hob runs that could try it; start hob with: hob up; then try the channel with: hob channels test " + d.name)
 	case has != nil && has.Unfit: // as when the daemon's environment lacks what env: names, though the shell has it
 		d.app.Note("the running hob has read it and cannot use it: " + ChannelFault(*has))
 		return nil
