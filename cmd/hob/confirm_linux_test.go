@@ -12,7 +12,7 @@ import (
 	"hob/daemon/api/client"
 )
 
-// TestJobSaidAtTheTerminal: what is said of a job has its times as people say them; a pipe gets the times as they are stored.
+// TestJobSaidAtTheTerminal: on a terminal the times of a job are as people say them; a pipe gets the times as they are stored.
 func TestJobSaidAtTheTerminal(t *testing.T) {
 	home, _ := started(t)
 	d := onScreen(t, 80, 24, []string{"NO_COLOR=1"}, "cron", "add", "--home", home, "--name", "tea", "--tz", "Asia/Tokyo", "--when", "in 26 hours", "say: tea?")

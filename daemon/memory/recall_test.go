@@ -232,3 +232,27 @@ func plainQuery(ask string) string {
 	}
 	return strings.Join(words, " OR ")
 }
+
+// A turn waits for its recall, so words that were looked up before are not looked up again, however many chunks have them.
+func TestARecallCostsLittle(t *testing.T) {
+	k := newTalks(t)
+	for range 500 {
+		k.says(1, "", "the heron says hello")
+	}
+	k.all()
+	// A recall waits for the files for a moment only, and the rest of the work would be counted below.
+	if _, err := k.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list := k.Recall(t.Context(), "hello heron")
+	if len(list) == 0 {
+		t.Error("it finds nothing")
+	}
+	before := k.Statements()
+	if again := k.Recall(t.Context(), "hello heron"); !slices.Equal(again, list) {
+		t.Errorf("%v, before %v", again, list)
+	}
+	if n := k.Statements() - before; n > 3 {
+		t.Errorf("%d statements for words that are known", n)
+	}
+}

@@ -66,8 +66,8 @@ var table = []row{
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/oauth"), event: true},                                   // a backend
 	{pkg: "daemon/artifacts", may: words("tools tools/sessions"), event: true},                                                  // what it opens is read by a tool
 	{pkg: "daemon/mcp", may: words("config daemon/api daemon/oauth daemon/sandbox tools tools/mcp tools/runtime"), event: true}, // connections to MCP servers
-	{pkg: "daemon/account", may: words("daemon/api daemon/oauth tools tools/calendar tools/gmail"), event: true},                // the owner's accounts at services
-	{pkg: "daemon/account/all", may: words("daemon/account daemon/account/* daemon/oauth tools tools/anthropic tools/linkedin")},
+	{pkg: "daemon/account", may: words("daemon/api daemon/oauth tools tools/calendar"), event: true},                            // the owner's accounts at services
+	{pkg: "daemon/account/all", may: words("daemon/account daemon/account/* daemon/oauth tools tools/anthropic tools/gmail tools/linkedin")},
 	{pkg: "daemon/account/*", may: words("daemon/oauth tools tools/calendar tools/gmail"), event: true}, // one kind of account
 	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true},                    // folders that the owner accepts: read, hashed, copied
 	{pkg: "daemon/store", may: words("daemon/api daemon/artifacts daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools tools/tasks daemon/sqlite"), event: true},
