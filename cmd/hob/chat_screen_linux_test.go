@@ -91,8 +91,8 @@ func (d *drawn) types(keys string) {
 	}
 }
 
-// varying are the parts of a screen that differ from run to run: times, how long something has run, and the end of a line that is cut.
-var varying = regexp.MustCompile(`\b\d\d:\d\d\b|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏|/\\-] (\S+: .*) \d+ s\b( - Ctrl-C stops it)?|^x{3,}$`)
+// varying are the parts of a screen that differ from run to run: times, how long something has run, the end of a line that is cut, and ids.
+var varying = regexp.MustCompile(`\b\d\d:\d\d\b|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏|/\\-] (\S+: .*) \d+ s\b( - Ctrl-C stops it)?|^x{3,}$|result_read \w+$`)
 
 // shown is the screen: its text and the place of the cursor, and styles if it has any.
 func (d *drawn) shown() string {
@@ -106,8 +106,11 @@ func (d *drawn) shown() string {
 			if what := varying.FindStringSubmatch(s)[1]; what != "" {
 				return "* " + what + " N s"
 			}
-			if s[0] == 'x' {
+			switch s[0] {
+			case 'x':
 				return "xxx"
+			case 'r':
+				return "result_read ID"
 			}
 			return "HH:MM"
 		}), " ")
