@@ -5,6 +5,7 @@ package main_test
 import (
 	"bufio"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,7 +169,8 @@ func foreground(t *testing.T, home, line string) (stop func()) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := bufio.NewReader(out).ReadString('\n')
+	output := bufio.NewReader(out)
+	first, err := output.ReadString('\n')
 	if err != nil || !strings.HasPrefix(first, "hob ready in ") {
 		t.Errorf("%s said %q, %v", line, first, err)
 	}
@@ -177,6 +179,10 @@ func foreground(t *testing.T, home, line string) (stop func()) {
 			t.Error(err)
 		}
 		gone(t, home)
+		// The signal ends go run at once. hob still writes into its home until it has closed its output.
+		if _, err := io.Copy(io.Discard, output); err != nil {
+			t.Error(err)
+		}
 		if err := cmd.Wait(); err != nil {
 			t.Logf("%s: %v", line, err) // go run reports the signal
 		}
