@@ -29,8 +29,9 @@ type Queue interface {
 	// InboxSignal returns a channel that is closed at the next commit that may have added work. Call it before Take, so that
 	// no commit between the two is missed.
 	InboxSignal() <-chan struct{}
-	// NextWake returns the time at which a row becomes runnable without a commit, zero when there is none.
-	NextWake(ctx context.Context) (time.Time, error)
+	// NextWake returns the time at which a row becomes runnable without a commit, zero when there is none. looked is an instant before the last
+	// Take: what became runnable after it counts, so the time may be in the past.
+	NextWake(ctx context.Context, looked time.Time) (time.Time, error)
 	// Drain puts the running turn back into the queue without counting an attempt.
 	Drain(ctx context.Context) error
 	// NotifyWaiting tells each person who has waited since before the given instant how many messages are ahead of theirs,

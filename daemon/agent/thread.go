@@ -54,14 +54,14 @@ type Thread struct {
 func (t *Thread) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.progress()
-		// The signal is taken before the rows are read, so that no commit between the two is missed.
-		wake := t.Queue.InboxSignal()
+		// Both are taken before the rows are read, so that no commit and no due row between the two is missed.
+		wake, looked := t.Queue.InboxSignal(), t.Clock.Wall()
 		claim, ok, err := t.Queue.Take(ctx, Boundary(), &opener{thread: t})
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take the next row: %w", err)
 		}
 		if !ok {
-			if err := t.idle(ctx, wake); err != nil {
+			if err := t.idle(ctx, wake, looked); err != nil {
 				return err
 			}
 			continue
@@ -90,9 +90,9 @@ func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
 	return err
 }
 
-// idle waits for a commit or for the next row that becomes runnable by time.
-func (t *Thread) idle(ctx context.Context, wake <-chan struct{}) error {
-	next, err := t.Queue.NextWake(ctx)
+// idle waits for a commit or for the next row that becomes runnable by time. looked is an instant before the last Take.
+func (t *Thread) idle(ctx context.Context, wake <-chan struct{}, looked time.Time) error {
+	next, err := t.Queue.NextWake(ctx, looked)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil

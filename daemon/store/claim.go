@@ -83,16 +83,18 @@ func (s Turns) OldestWaiting(ctx context.Context, boot time.Time) (seq int64, wa
 const waitingLook = 30 * time.Second
 
 // NextWake returns the next instant at which a row becomes runnable by time alone, or at which rows that wait are looked at again; zero: none.
-func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
+//
+// looked is an instant before the last Take. A row that became runnable after it may have been missed by that Take, so the result may be in the
+// past. A row that was runnable already and was not taken is held back by something else, and is no reason to look again at once.
+func (s Turns) NextWake(ctx context.Context, looked time.Time) (time.Time, error) {
 	var next sql.NullInt64
-	now := sqlite.Micros(s.core.now())
 	err := s.core.read().QueryRowContext(ctx, `SELECT min(t) FROM (
-		SELECT min(not_before) AS t FROM inbox WHERE state = 'queued' AND not_before > ?1
+		SELECT min(not_before) AS t FROM inbox WHERE state = 'queued' AND not_before > ?3
 		UNION ALL SELECT min(not_after) FROM inbox WHERE state = 'queued' AND not_after > 0
 		UNION ALL SELECT min(until) FROM waits WHERE met = 0 AND until > 0
 		UNION ALL SELECT min(until) FROM questions WHERE state = 'open'
 		UNION ALL SELECT min(due) FROM catchups WHERE question IS NULL
-		UNION ALL SELECT ?1 + ?2 WHERE EXISTS (SELECT 1 FROM inbox WHERE state = 'queued') OR EXISTS (SELECT 1 FROM turns WHERE state = 'ready'))`, now, waitingLook.Microseconds()).Scan(&next)
+		UNION ALL SELECT ?1 + ?2 WHERE EXISTS (SELECT 1 FROM inbox WHERE state = 'queued') OR EXISTS (SELECT 1 FROM turns WHERE state = 'ready'))`, sqlite.Micros(s.core.now()), waitingLook.Microseconds(), sqlite.Micros(looked)).Scan(&next)
 	return sqlite.Time(next.Int64), err
 }
 

@@ -92,7 +92,7 @@ func quickMessagesAreOneTurn(t *testing.T) {
 	if id := s.take(); id != 0 {
 		t.Fatal("it was taken before the pause was over")
 	}
-	next, err := s.Turns.NextWake(t.Context())
+	next, err := s.Turns.NextWake(t.Context(), s.now())
 	if wait := next.Sub(s.now()); err != nil || wait <= 0 || wait > channels.DebouncePause {
 		t.Errorf("the thread wakes in %s, %v", wait, err)
 	}

@@ -236,15 +236,19 @@ func TestSafeMode(t *testing.T) {
 			t.Errorf("the owner was told %+v", out)
 		}
 		job, mine := message("job"), message("mine")
-		job.Kind, job.Rank = event.Fire, event.RankSchedule
+		job.Kind, job.Rank, job.NotBefore = event.Fire, event.RankSchedule, s.now()
 		s.accept(job)
 		seq := s.accept(mine)
 		if id := s.take(); one[int64](s, "SELECT seq FROM inbox WHERE turn = ?", id) != seq {
 			t.Error("in safe mode the owner's message comes first")
 		}
 		s.sql("UPDATE turns SET state = 'done', ended = 1")
+		looked := s.now()
 		if s.take() != 0 {
 			t.Error("a job ran in safe mode")
+		}
+		if next, err := s.Turns.NextWake(t.Context(), looked); err != nil || next.Before(looked.Add(20*time.Second)) {
+			t.Errorf("a job that is held back is looked at again in %s, %v", next.Sub(looked), err)
 		}
 		if err := s.Settings.LeaveSafeMode(t.Context()); err != nil {
 			t.Fatal(err)

@@ -137,7 +137,7 @@ func TestStopTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if next, err := s.Turns.NextWake(ctx); err != nil || next.Sub(s.now()) > time.Hour || next.Sub(s.now()) < 59*time.Minute {
+	if next, err := s.Turns.NextWake(ctx, s.now()); err != nil || next.Sub(s.now()) > time.Hour || next.Sub(s.now()) < 59*time.Minute {
 		t.Errorf("next wake %v, %v", next, err)
 	}
 	if stopped, err := s.Commands.StopTurn(ctx, id); err != nil || !stopped {
