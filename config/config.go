@@ -156,7 +156,7 @@ type Servers struct {
 
 // Network is [network]: how hob reaches the servers in the config.
 type Network struct {
-	Proxy string `toml:"proxy"` // for channels and models: an address, or a reference to one (see daemon/secret); "": none
+	Proxy string `toml:"proxy"` // for the servers that the config names: an address, or a reference to one (see daemon/secret); "": none
 }
 
 // Voice is [voice]: where voice notes are transcribed.

@@ -61,7 +61,7 @@ func core() []Part {
 			{Name: "hold", Least: "0s", Most: "1h", Example: `"10s"`, Doc: "The delay of messages to other people, during which `hob outbox drop ID` or `/cancel ID` can stop them; 0s sends at once. Messages that you send yourself are never delayed."},
 			{Name: "announce", Example: "true", Doc: "Notify you about each delayed message."},
 		})},
-		{Path: "network", Doc: "How hob reaches the servers of channels, models and accounts; see proxy.md. Proxy settings of the environment are ignored.", Keys: proxyOf("none", `"http://sam:env:PROXY_PASSWORD@proxy.example.org:3128"`)},
+		{Path: "network", Doc: "How hob reaches the servers of channels, models, accounts and MCP; see proxy.md. Proxy settings of the environment are ignored.", Keys: proxyOf("none", `"http://sam:env:PROXY_PASSWORD@proxy.example.org:3128"`)},
 		{Path: "voice", Doc: "The server that transcribes voice notes: any server with OpenAI's API for transcriptions. Without it hob keeps the notes and says that it did not listen; see attachments.md.", Keys: schema.Describe(d.Voice, []schema.Note{
 			{Name: "base_url", Unset: "none", Example: `"https://api.openai.com/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address, without `/audio/transcriptions`."},
 			{Name: "model", Example: `"whisper-1"`, Doc: "The server's name for the model."},

@@ -66,8 +66,8 @@ func (n *network) proxy(ctx context.Context, section, own string) (p netguard.Pr
 	return netguard.NewProxy(address)
 }
 
-// common returns the common proxy that the config names at that moment.
-func (n *network) common(ctx context.Context) (netguard.Proxy, error) {
+// common returns the common proxy that the config names at that moment; it serves every host.
+func (n *network) common(ctx context.Context, _ string) (netguard.Proxy, error) {
 	p, err := n.proxy(ctx, "network", "")
 	if err != nil {
 		return p, fmt.Errorf("network.proxy: %w", err)

@@ -135,3 +135,25 @@ func TestAccountsThroughAProxy(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "through the proxy") && !strings.Contains(err.Error(), "wrong@")
 	})
 }
+
+// TestMCPServersThroughAProxy: an MCP server on the network is asked through [network] proxy, and one on this machine directly.
+func TestMCPServersThroughAProxy(t *testing.T) {
+	t.Setenv("PROXY_PASSWORD", "s3cret/@")
+	service := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(service.Close)
+	p := channelstest.NewProxy(t, false)
+	p.Names(map[string]string{"mcp.example.org:80": service.Listener.Addr().String()})
+	home := t.TempDir()
+	write(t, home, fmt.Sprintf("[network]\nproxy = %q\n[mcp.servers.far]\nurl = \"http://mcp.example.org/mcp\"\n[mcp.servers.near]\nurl = %q\n", p.URL("env:PROXY_PASSWORD"), service.URL))
+	r := start(t, home)
+	for name, proxied := range map[string]bool{"near": false, "far": true} {
+		before := len(p.Asked())
+		_, err := client.Do(t.Context(), r.client, api.TestMCP, name, api.None{})
+		if err == nil || !strings.Contains(err.Error(), "Not Found") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := p.Asked()[before:]; (len(got) > 0) != proxied {
+			t.Errorf("%s: the proxy was asked for %q", name, got)
+		}
+	}
+}

@@ -121,7 +121,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	marks := d.store.Marks()
 	t := toolset.NewDeps(d.opt.toolHome(), d.log)
-	t.Marks, t.Wrote, t.Spawn = marks, d.written.Note, spawn
+	t.Marks, t.Wrote, t.Spawn, t.Proxy = marks, d.written.Note, spawn, d.network.common
 	copies := &skills.Copies{Guard: d.live.Guard, Dir: filepath.Join(d.opt.state(), "skills")}
 	d.skills = &skills.Service{Copies: copies, Rows: d.store.Settings, Reserved: agent.CommandNames(), Clone: t.Clone(d.config, d.live), Log: d.log}
 	t.Skills, t.Specs, t.Folders = copies, d.live.Specs, copies

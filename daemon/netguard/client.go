@@ -12,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -83,11 +84,11 @@ func (c *Client) transport(host string, private bool) *http.Transport {
 	dialer := net.Dialer{Timeout: connecting, Resolver: c.conf.Resolver, ControlContext: check}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		// A second line of defence: no redirect can make this transport dial another host.
-		if to, _, err := net.SplitHostPort(address); err != nil || to != host {
+		if to, _, err := net.SplitHostPort(address); err != nil || !strings.EqualFold(to, host) {
 			return nil, fmt.Errorf("%w: %s is not the host that was asked for", ErrForbidden, address)
 		}
 		if c.conf.Proxy != nil && !Private(host) {
-			p, err := c.conf.Proxy(ctx)
+			p, err := c.conf.Proxy(ctx, host)
 			if err != nil {
 				return nil, err
 			}

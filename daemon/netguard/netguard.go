@@ -53,8 +53,8 @@ type Config struct {
 	Resolver     *net.Resolver  // DNS resolver; the system's
 	Roots        *x509.CertPool // trusted certificates; the system's
 	Agent        string         // the User-Agent header; "Mozilla/5.0 (compatible; hob)"
-	// Proxy returns the proxy for hosts that are not Private. It is for servers that the owner chose, because hob cannot check what a proxy dials; none
-	Proxy func(context.Context) (Proxy, error)
+	// Proxy returns the proxy for a host that is not Private. It is for servers that the owner chose, because hob cannot check what a proxy dials; none
+	Proxy func(ctx context.Context, host string) (Proxy, error)
 }
 
 // Limits that no caller can change.

@@ -98,7 +98,7 @@ func TestClientThroughAProxy(t *testing.T) {
 		p := channelstest.NewProxy(t, socks)
 		p.Names(map[string]string{"example.com:443": at})
 		var broken error
-		c := netguard.NewClient(netguard.Config{Roots: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, Proxy: func(context.Context) (netguard.Proxy, error) {
+		c := netguard.NewClient(netguard.Config{Roots: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, Proxy: func(context.Context, string) (netguard.Proxy, error) {
 			if broken != nil {
 				return netguard.Proxy{}, broken
 			}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hob/config"
@@ -82,10 +83,26 @@ func inside(dir, path string) bool {
 func (b *Deps) ServerFolder() string { return filepath.Join(b.home().State, "mcp") }
 
 // ServerWeb returns the guarded way to an MCP server on the network. Its own host may be in a private network, since the owner named it.
+//
+// Only the hosts that the owner named, in url and issuer, are reached through the proxy: hob cannot check what a proxy dials, and the other
+// addresses of a sign-in come from the server.
 func (b *Deps) ServerWeb(c *config.Snapshot, s config.MCPServer) (http.RoundTripper, error) {
 	_, host, err := netguard.Canonical(s.URL)
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	return netguard.NewClient(netguard.Config{Allow: c.Tools.Web.Prefixes()}).Transport(host), nil
+	named := []string{host}
+	if s.Issuer != "" {
+		_, issuer, err := netguard.Canonical(s.Issuer)
+		if err != nil {
+			return nil, fmt.Errorf("issuer: %w", err)
+		}
+		named = append(named, issuer)
+	}
+	return netguard.NewClient(netguard.Config{Allow: c.Tools.Web.Prefixes(), Proxy: func(ctx context.Context, host string) (netguard.Proxy, error) {
+		if !slices.Contains(named, host) {
+			return netguard.Proxy{}, nil
+		}
+		return b.Proxy(ctx, host)
+	}}).Transport(host), nil
 }

@@ -1,13 +1,18 @@
 package toolset_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"hob/config"
+	"hob/daemon/netguard"
 	"hob/daemon/toolset"
 )
 
@@ -61,5 +66,34 @@ func TestWhereServersMayWrite(t *testing.T) {
 				t.Errorf("want a fault about %q, got %v", c.fault, err)
 			}
 		})
+	}
+}
+
+// The hosts of url and issuer are reached through the proxy. A host that only the server's own documents name is not.
+func TestServerHostsThroughTheProxy(t *testing.T) {
+	old := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = old })
+	offline, proxied := errors.New("offline"), errors.New("proxied")
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, offline }}
+	deps := &toolset.Deps{Proxy: func(context.Context, string) (netguard.Proxy, error) { return netguard.Proxy{}, proxied }}
+	web, err := deps.ServerWeb(&config.Snapshot{}, config.MCPServer{URL: "https://mcp.example.org/mcp", Issuer: "https://login.example.org/tenant"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for link, want := range map[string]bool{
+		"https://mcp.example.org/mcp": true, "https://login.example.org/token": true, "https://MCP.example.org/": true,
+		"https://evil.example.org/": false, "https://mcp.example.org.evil.example/": false,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := web.RoundTrip(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if err == nil || errors.Is(err, proxied) != want {
+			t.Errorf("%s: %v", link, err)
+		}
 	}
 }

@@ -36,8 +36,9 @@ type Deps struct {
 	Folders   Skills                  // the folders of Services.Skills
 	Wrote     func(path, hash string) // called for each file that a tool writes, see fsguard.Config.Wrote; nil: nobody is notified
 	Log       *slog.Logger
-	Plugged   Plugged       // Services.MCP; nil: none
-	Remembers *memory.Index // the index of the memory; nil until OpenMemory
+	Proxy     func(ctx context.Context, host string) (netguard.Proxy, error) // the proxy for MCP servers on the network
+	Plugged   Plugged                                                        // Services.MCP; nil: none
+	Remembers *memory.Index                                                  // the index of the memory; nil until OpenMemory
 }
 
 // NewDeps makes the dependencies of a home. The caller adds the services that the tools use.
