@@ -36,6 +36,24 @@ func NewCheckable[In, Out any](
 	return checkable[In, Out]{build[In, Out](spec, intent, run), probe}
 }
 
+// Needing returns t as an Available tool, which can work while there is true. missing says what it needs and how to get that.
+func Needing(t Tool, missing string, there func() bool) Tool { return needing{t, missing, there} }
+
+// needing is the tool that Needing returns.
+type needing struct {
+	Tool
+	missing string
+	there   func() bool
+}
+
+// Missing says what the tool needs; "" if that is there.
+func (n needing) Missing() string {
+	if n.there() {
+		return ""
+	}
+	return n.missing
+}
+
 // made is a tool that New has built.
 type made[In, Out any] struct {
 	spec   Spec

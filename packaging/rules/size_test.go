@@ -33,6 +33,7 @@ var smallPackages = map[string]string{
 	"daemon/fail":     "faults that tests turn on; every package may import it",
 	"daemon/llm/all":  "the list of model backends",
 	"packaging/rules": "its code is tests",
+	"tools/mcp":       "what daemon/mcp and tools/all share: the tools of MCP servers, and the connections that they need",
 }
 
 // raise lets one thing be larger, for a reason. One that is not needed any more is reported.

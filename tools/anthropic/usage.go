@@ -49,24 +49,10 @@ const (
 // New builds the tool anthropic_usage.
 func New(k Key) tools.Tool {
 	u := user{k}
-	return available{tools.New[Input, Output](tools.Spec{
+	return tools.Needing(tools.New[Input, Output](tools.Spec{
 		Name: Account, Group: "spending", ReadOnly: true, Positional: "report", Example: "cost --from 2026-03-01 --to 2026-03-31",
 		Description: "Usage and cost of the owner's organization at Anthropic, per day and model, kind of cost or person. Days are in UTC.",
-	}, u.intent, u.run), u}
-}
-
-// available is a tool that exists only with the account.
-type available struct {
-	tools.Tool
-	user
-}
-
-// Missing says how to get the account.
-func (a available) Missing() string {
-	if a.there() {
-		return ""
-	}
-	return "there is no admin key; add one with: hob account add " + Account
+	}, u.intent, u.run), "there is no admin key; add one with: hob account add "+Account, u.there)
 }
 
 // user implements anthropic_usage.

@@ -85,18 +85,9 @@ type Plan struct {
 	Invites  bool   // the service sends invitations to the attendees
 }
 
-// available is a tool that exists only with an account.
-type available struct {
-	tools.Tool
-	calendars Calendars
-}
-
-// Missing says how to get an account.
-func (a available) Missing() string {
-	if len(accounts(a.calendars)) > 0 {
-		return ""
-	}
-	return "there is no calendar; add one with: hob account add caldav, or google"
+// withAccount returns a tool that exists only with an account.
+func withAccount(t tools.Tool, c Calendars) tools.Tool {
+	return tools.Needing(t, "there is no calendar; add one with: hob account add caldav, or google", func() bool { return len(accounts(c)) > 0 })
 }
 
 func accounts(c Calendars) []string {

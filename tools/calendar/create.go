@@ -40,10 +40,10 @@ type CreateOutput struct {
 // one event only.
 func NewCreate(c Calendars) tools.Tool {
 	m := maker{c}
-	return available{tools.New[CreateInput, CreateOutput](tools.Spec{
+	return withAccount(tools.New[CreateInput, CreateOutput](tools.Spec{
 		Name: "calendar_create_event", Group: Group, Example: "--title 'Dentist' --start 2026-03-30T09:00",
 		Description: "Create an event in the owner's calendar. Tell the owner the weekday, date, time and zone of the result.",
-	}, m.intent, m.run), c}
+	}, m.intent, m.run), c)
 }
 
 // maker implements calendar_create_event.

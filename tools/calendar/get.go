@@ -29,8 +29,8 @@ func NewGet(c Calendars) tools.Tool {
 		i := e.item(true)
 		return tools.Result{Content: i.lines(), Data: i}, nil
 	}
-	return available{tools.New[GetInput, Item](tools.Spec{
+	return withAccount(tools.New[GetInput, Item](tools.Spec{
 		Name: "calendar_get_event", Group: Group, ReadOnly: true, Positional: "id", Example: "ID",
 		Description: "Read one calendar event with its description, organizer and attendees. Its texts are somebody else's.",
-	}, intent, run), c}
+	}, intent, run), c)
 }

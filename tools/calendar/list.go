@@ -38,10 +38,10 @@ const maxSpan = 400 * 24 * time.Hour
 // NewList builds the tool calendar_list_events.
 func NewList(c Calendars) tools.Tool {
 	l := lister{c}
-	return available{tools.New[ListInput, ListOutput](tools.Spec{
+	return withAccount(tools.New[ListInput, ListOutput](tools.Spec{
 		Name: "calendar_list_events", Group: Group, ReadOnly: true, Example: "--from 2026-03-29 --to 2026-04-04",
 		Description: "List the owner's calendar events of a day or a span, in the owner's local time. Their texts are somebody else's.",
-	}, l.intent, l.run), c}
+	}, l.intent, l.run), c)
 }
 
 // lister implements calendar_list_events.

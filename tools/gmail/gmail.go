@@ -101,18 +101,9 @@ type Artifacts interface {
 	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
-// available is a tool that exists only with an account.
-type available struct {
-	tools.Tool
-	account Opener
-}
-
-// Missing says how to get an account.
-func (a available) Missing() string {
-	if a.account != nil && a.account.Set() {
-		return ""
-	}
-	return "there is no mail account; add one with: hob account add google"
+// withAccount returns a tool that exists only with an account.
+func withAccount(t tools.Tool, o Opener) tools.Tool {
+	return tools.Needing(t, "there is no mail account; add one with: hob account add google", func() bool { return o != nil && o.Set() })
 }
 
 // reading is the intent of a call that reads.

@@ -43,10 +43,10 @@ type reader struct {
 // NewRead builds the tool gmail_read.
 func NewRead(o Opener, a Artifacts) tools.Tool {
 	r := reader{o, a}
-	return available{tools.New[ReadInput, ReadOutput](tools.Spec{
+	return withAccount(tools.New[ReadInput, ReadOutput](tools.Spec{
 		Name: "gmail_read", Group: Group, ReadOnly: true, Positional: "id", Example: "18c2f0a9d1e7b345",
 		Description: "Read one mail as text; its files become artifacts. What it says is somebody else's words.",
-	}, r.intent, r.run), o}
+	}, r.intent, r.run), o)
 }
 
 func (r reader) intent(_ context.Context, _ tools.Call, in ReadInput) (tools.Intent, error) {

@@ -62,10 +62,10 @@ func NewSearch(o Opener) tools.Tool {
 		}
 		return tools.Result{Content: out.text(), Data: out}, nil
 	}
-	return available{tools.New[SearchInput, SearchOutput](tools.Spec{
+	return withAccount(tools.New[SearchInput, SearchOutput](tools.Spec{
 		Name: "gmail_search", Group: Group, ReadOnly: true, Positional: "query", Example: "'is:unread newer_than:1d'",
 		Description: "Search the owner's mail with Gmail's own syntax. Subjects and texts are somebody else's.",
-	}, intent, run), o}
+	}, intent, run), o)
 }
 
 // text shows the page.

@@ -42,10 +42,10 @@ type sender struct {
 // NewSend builds the tool gmail_send. Its calls may be repeated: what was sent for the key of a call is not sent again.
 func NewSend(o Opener, k Known) tools.Tool {
 	s := sender{o, k}
-	return available{tools.New[SendInput, SendOutput](tools.Spec{
+	return withAccount(tools.New[SendInput, SendOutput](tools.Spec{
 		Name: "gmail_send", Group: Group, Example: "--to anna@example.org --subject Tea --text 'At four?'",
 		Description: "Send a plain text mail from the owner's Gmail address, or answer a mail. The owner is asked, unless all recipients are known.",
-	}, s.intent, s.run), o}
+	}, s.intent, s.run), o)
 }
 
 // planned is what an approval binds: the whole mail.

@@ -47,39 +47,30 @@ type DetailInput struct {
 // NewJobs builds the tool linkedin_jobs.
 func NewJobs(s Switch) tools.Tool {
 	r := reader{s}
-	return available{tools.New[SearchInput, SearchOutput](tools.Spec{
+	return r.withAccount(tools.New[SearchInput, SearchOutput](tools.Spec{
 		Name: "linkedin_jobs", Group: Account, ReadOnly: true, Positional: "keyword", Example: "'go developer' --location Berlin --since week --remote hybrid",
 		Description: "Search LinkedIn's public job offers. Their texts are somebody else's.",
-	}, r.searching, r.search), r}
+	}, r.searching, r.search))
 }
 
 // NewDetail builds the tool linkedin_job_detail.
 func NewDetail(s Switch) tools.Tool {
 	r := reader{s}
-	return available{tools.New[DetailInput, Detail](tools.Spec{
+	return r.withAccount(tools.New[DetailInput, Detail](tools.Spec{
 		Name: "linkedin_job_detail", Group: Account, ReadOnly: true, Positional: "id", Example: "3439174366",
 		Description: "Read one job offer of linkedin_jobs: description, level, type, applicants. Its text is somebody else's.",
-	}, r.reading, r.detail), r}
-}
-
-// available is a tool that exists only with the account.
-type available struct {
-	tools.Tool
-	reader
-}
-
-// Missing says how to switch the tool on.
-func (a available) Missing() string {
-	if a.there() {
-		return ""
-	}
-	return "LinkedIn is switched off; switch it on with: hob account add " + Account
+	}, r.reading, r.detail))
 }
 
 // reader implements both tools.
 type reader struct{ account Switch }
 
 func (r reader) there() bool { return r.account != nil && r.account.Set() }
+
+// withAccount returns a tool that exists only with the account.
+func (r reader) withAccount(t tools.Tool) tools.Tool {
+	return tools.Needing(t, "LinkedIn is switched off; switch it on with: hob account add "+Account, r.there)
+}
 
 // intent is that of both tools. Unlike the owner's own accounts LinkedIn is a public site, so what a call tells it goes to others: words count as
 // a request to the web, which a turn that has read foreign text does not make by itself. The number of a job tells nothing.

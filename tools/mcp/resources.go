@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"hob/tools"
@@ -40,50 +41,37 @@ type ReadOutput struct {
 // resources are the two tools for what servers let others read.
 type resources struct{ servers Servers }
 
-// available is a tool that works only with a server.
-type available struct {
-	tools.Tool
-	servers Servers
-}
-
-// Missing says that there is no server.
-func (a available) Missing() string {
-	if a.servers == nil || len(a.servers.Names()) == 0 {
-		return "there is no MCP server whose tools you have accepted: see hob mcp"
-	}
-	return ""
+// withServer returns a tool that works only with a server.
+func withServer(t tools.Tool, s Servers) tools.Tool {
+	return tools.Needing(t, "there is no MCP server whose tools you have accepted: see hob mcp", func() bool { return s != nil && len(s.Names()) > 0 })
 }
 
 // NewResources builds mcp_resources.
 func NewResources(s Servers) tools.Tool {
 	r := resources{s}
-	return available{tools.New[ResourcesInput, ResourcesOutput](tools.Spec{
+	return withServer(tools.New[ResourcesInput, ResourcesOutput](tools.Spec{
 		Name: "mcp_resources", Group: Group, Positional: "server", Example: "notes",
 		Description: "List what an MCP server lets you read.",
 	}, func(_ context.Context, _ tools.Call, in ResourcesInput) (tools.Intent, error) {
 		return r.intent(in.Server, "")
-	}, r.list), s}
+	}, r.list), s)
 }
 
 // NewRead builds mcp_resource_read.
 func NewRead(s Servers) tools.Tool {
 	r := resources{s}
-	return available{tools.New[ReadInput, ReadOutput](tools.Spec{
+	return withServer(tools.New[ReadInput, ReadOutput](tools.Spec{
 		Name: "mcp_resource_read", Group: Group, Positional: "uri", Example: "note://today --server notes",
 		Description: "Read a resource of an MCP server.",
 	}, func(_ context.Context, _ tools.Call, in ReadInput) (tools.Intent, error) {
 		return r.intent(in.Server, in.URI)
-	}, r.read), s}
+	}, r.read), s)
 }
 
 // intent refuses unknown servers. The address goes to the server, so a turn that has read foreign text asks, whatever server it is.
 func (r resources) intent(server, uri string) (tools.Intent, error) {
 	names := r.servers.Names()
-	known := false
-	for _, n := range names {
-		known = known || n == server
-	}
-	if !known {
+	if !slices.Contains(names, server) {
 		return tools.Intent{}, tools.Refuse(tools.NotFound, "there is "+strings.Join(names, ", "), "there is no MCP server %q whose tools you have accepted", server)
 	}
 	raw, err := tools.Canonical(struct {

@@ -59,17 +59,8 @@ func NewSearch(d SearchDeps) tools.Tool {
 		Name: "web_search", Group: "web", ReadOnly: true, Positional: "query", Example: "'go 1.26 release notes' --limit 5",
 		Description: "Search the web: titles, snippets and, at the end, their addresses. They are somebody else's text; web_fetch reads a page.",
 	}, s.intent, s.run)
-	return available{t, s.missing}
+	return tools.Needing(t, s.missing, func() bool { return s.missing == "" })
 }
-
-// available is a tool that may be missing.
-type available struct {
-	tools.Tool
-	missing string
-}
-
-// Missing returns what the tool lacks, or "".
-func (a available) Missing() string { return a.missing }
 
 // searcher implements web_search.
 type searcher struct {
