@@ -237,11 +237,7 @@ func accountTestCommand(a *cli.App) *cobra.Command {
 		Long:    "Sign in with the stored credentials, and read anew what the account has: calendars that you have made, reports that the key may read. The exit code is not 0 if that fails.",
 		Example: "  hob account test caldav",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			r, err := client.Do(cmd.Context(), c, api.TestAccount, args[0], api.None{})
+			r, err := client.Do(cmd.Context(), a, api.TestAccount, args[0], api.None{})
 			if err != nil {
 				return err
 			}

@@ -131,11 +131,7 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 
 // setBudget changes the caps and shows what holds now.
 func setBudget(ctx context.Context, a *cli.App, args api.BudgetChange) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	b, err := client.Do(ctx, c, api.SetBudget, "", args)
+	b, err := client.Do(ctx, a, api.SetBudget, "", args)
 	if err != nil {
 		return err
 	}

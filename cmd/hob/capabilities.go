@@ -21,11 +21,7 @@ func capabilitiesCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "capabilities", Short: "Show the summary of what hob can do that its prompt holds", Args: cli.None, Example: "  hob capabilities\n  hob capabilities refresh",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			text, err := client.Show(cmd.Context(), c, api.ShowCapabilities, "")
+			text, err := client.Show(cmd.Context(), a, api.ShowCapabilities, "")
 			if err != nil {
 				return err
 			}
@@ -35,11 +31,7 @@ func capabilitiesCommand(a *cli.App) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use: "refresh", Short: "Write the summary anew, to CAPABILITIES.md in the workspace", Args: cli.None, Example: "  hob capabilities refresh",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			text, err := client.Do(cmd.Context(), c, api.RefreshCapabilities, "", api.None{})
+			text, err := client.Do(cmd.Context(), a, api.RefreshCapabilities, "", api.None{})
 			if err != nil {
 				return err
 			}

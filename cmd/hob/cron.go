@@ -193,11 +193,7 @@ func updateJob(ctx context.Context, a *cli.App, job string, in cronCall) error {
 		in.Name = job
 		return changeJob(ctx, a, in)
 	}
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	row, err := client.Show(ctx, c, api.ShowJob, job)
+	row, err := client.Show(ctx, a, api.ShowJob, job)
 	if err != nil {
 		return err
 	}

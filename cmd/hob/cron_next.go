@@ -111,11 +111,7 @@ func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]
 // jobTimes computes the times of an existing job, even if it is paused. The next times of the job's row are
 // only the first few, and none if it is paused, so they are computed anew.
 func jobTimes(ctx context.Context, a *cli.App, p cronPreview, name string, after time.Time) ([]time.Time, *time.Location, error) {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	j, err := client.Show(ctx, c, api.ShowJob, name)
+	j, err := client.Show(ctx, a, api.ShowJob, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,11 +38,7 @@ func endpointAddCommand(a *cli.App) *cobra.Command {
 			"What the program writes counts as a known person's text, not as yours, unless [endpoints.NAME] in config.toml says trust = \"owner\".",
 		Example: "  hob endpoint add laptop\n  hob --json endpoint add editor",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			made, err := client.Do(cmd.Context(), c, api.AddEndpoint, args[0], api.None{})
+			made, err := client.Do(cmd.Context(), a, api.AddEndpoint, args[0], api.None{})
 			if err != nil {
 				return err
 			}

@@ -153,11 +153,7 @@ func withNewSecret(h webhook.Made, said string) string {
 
 // changeHook carries out a verb. Errors name the fields of the API, which hookFlagError replaces by flags.
 func changeHook[In, Out any](ctx context.Context, a *cli.App, v api.Verb[In, Out], name string, in In) (out Out, err error) {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return out, err
-	}
-	if out, err = client.Do(ctx, c, v, name, in); err != nil {
+	if out, err = client.Do(ctx, a, v, name, in); err != nil {
 		return out, hookFlagError(err)
 	}
 	return out, nil
@@ -189,11 +185,7 @@ func hookVerbCommand(a *cli.App, v api.Verb[api.None, api.Webhook], short, done 
 	return &cobra.Command{
 		Use: v.Name() + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, api.Webhooks),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			h, err := client.Show(cmd.Context(), c, api.ShowWebhook, args[0])
+			h, err := client.Show(cmd.Context(), a, api.ShowWebhook, args[0])
 			if err != nil {
 				return err
 			}

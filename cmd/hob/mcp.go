@@ -64,11 +64,7 @@ func (m mcpCommands) testCommand() *cobra.Command {
 		Long:    "Start a server, or connect to it, and compare what it offers with what you accepted. Nothing is changed.",
 		Example: "  hob mcp test notes\n  hob --json mcp test notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := m.app.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			offer, err := client.Do(cmd.Context(), c, api.TestMCP, args[0], api.None{})
+			offer, err := client.Do(cmd.Context(), m.app, api.TestMCP, args[0], api.None{})
 			if err != nil {
 				return err
 			}
@@ -164,16 +160,13 @@ func (m mcpCommands) toolsCommand() *cobra.Command {
 		Long:    "List the tools that you have accepted, under the names by which hob calls them. With SERVER, --json has the schemas of their parameters and results too.",
 		Example: "  hob mcp tools\n  hob --json mcp tools notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := m.app.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
 			var list []api.MCPServer
+			var err error
 			if len(args) == 0 {
-				list, err = client.List(cmd.Context(), c, api.MCPServers, client.Filter{})
+				list, err = client.List(cmd.Context(), m.app, api.MCPServers, client.Filter{})
 			} else {
 				list = make([]api.MCPServer, 1)
-				list[0], err = client.Show(cmd.Context(), c, api.ShowMCP, args[0])
+				list[0], err = client.Show(cmd.Context(), m.app, api.ShowMCP, args[0])
 			}
 			if err != nil {
 				return err

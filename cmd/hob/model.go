@@ -38,11 +38,7 @@ func useModel(ctx context.Context, a *cli.App, name string) error {
 	if strings.TrimSpace(name) == "" {
 		return cli.Usage("hob model list shows them", "the NAME is empty")
 	}
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	done, err := client.Do(ctx, c, api.UseModel, name, api.None{})
+	done, err := client.Do(ctx, a, api.UseModel, name, api.None{})
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,7 @@ func safeModeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch, Example: "  hob safe-mode\n  hob safe-mode off",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			s, err := client.Show(cmd.Context(), c, api.ShowStatus, "")
+			s, err := client.Show(cmd.Context(), a, api.ShowStatus, "")
 			if err != nil {
 				return err
 			}

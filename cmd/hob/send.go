@@ -31,11 +31,7 @@ func sendCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			sent, err := client.Do(cmd.Context(), c, api.SendText, "", api.Outgoing{To: args[0], Text: cli.Joined(args[1:]), Attachments: files})
+			sent, err := client.Do(cmd.Context(), a, api.SendText, "", api.Outgoing{To: args[0], Text: cli.Joined(args[1:]), Attachments: files})
 			if err != nil {
 				return err
 			}

@@ -96,11 +96,7 @@ func completeSessions(a *cli.App, state string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		a.Quiet = true // a note would appear in the line that is being typed
-		c, err := a.Client(cmd.Context())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		rows, err := client.List(cmd.Context(), c, api.Sessions, client.Filter{State: state})
+		rows, err := client.List(cmd.Context(), a, api.Sessions, client.Filter{State: state})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

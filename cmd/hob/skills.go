@@ -51,13 +51,10 @@ func skillsCheckCommand(a *cli.App) *cobra.Command {
 		Args:    cli.AtMost(1, "a SKILL or a PATH"),
 		Example: "  hob skills check\n  hob skills check tidy-downloads\n  hob skills check ./my-skill",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
 			var list []api.Skill
+			var err error
 			if len(args) == 0 {
-				list, err = client.List(cmd.Context(), c, api.Skills, client.Filter{})
+				list, err = client.List(cmd.Context(), a, api.Skills, client.Filter{})
 			} else {
 				from := args[0]
 				if strings.ContainsAny(from, `/\.~`) {
@@ -66,7 +63,7 @@ func skillsCheckCommand(a *cli.App) *cobra.Command {
 					}
 				}
 				var one api.Skill
-				one, err = client.Do(cmd.Context(), c, api.CheckSkill, "", api.SkillSource{From: from})
+				one, err = client.Do(cmd.Context(), a, api.CheckSkill, "", api.SkillSource{From: from})
 				list = []api.Skill{one}
 			}
 			if err != nil {
@@ -127,11 +124,7 @@ func skillsTrustCommand(a *cli.App) *cobra.Command {
 			if len(args) > 1 {
 				in.Hash = args[1]
 			}
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			s, err := client.Do(cmd.Context(), c, api.TrustSkill, args[0], in)
+			s, err := client.Do(cmd.Context(), a, api.TrustSkill, args[0], in)
 			if err != nil {
 				return err
 			}
@@ -167,11 +160,7 @@ func skillsAddCommand(a *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			s, err := client.Do(cmd.Context(), c, api.AddSkill, "", in)
+			s, err := client.Do(cmd.Context(), a, api.AddSkill, "", in)
 			if err != nil {
 				return err
 			}

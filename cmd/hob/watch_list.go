@@ -76,13 +76,9 @@ func watchRunsCommand(a *cli.App) *cobra.Command {
 
 // watchID returns the id of a watch, because a job may have the same name. The runs of a deleted watch are found by its former name.
 func watchID(ctx context.Context, a *cli.App, name string) string {
-	c, err := a.Client(ctx)
+	w, err := client.Show(ctx, a, api.ShowWatch, name)
 	if err != nil {
 		return name // the list says what is wrong
-	}
-	w, err := client.Show(ctx, c, api.ShowWatch, name)
-	if err != nil {
-		return name
 	}
 	return cli.ID(w.ID)
 }

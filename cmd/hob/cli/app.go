@@ -183,6 +183,15 @@ func (a *App) Client(ctx context.Context) (*client.Client, error) {
 	return c, err
 }
 
+// Call finds the daemon and sends it the request of a route: an App is a client.Caller for a command that asks once.
+func (a *App) Call(ctx context.Context, route, id string, in, out any) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Call(ctx, route, id, in, out)
+}
+
 // Print writes a line. A write error makes the command fail at its end. It returns no error, so that commands
 // need not check each line.
 func (a *App) Print(w io.Writer, line string) {

@@ -31,11 +31,7 @@ func Remove[R any](a *App, r Removal[R]) *cobra.Command {
 	cmd := &cobra.Command{Use: r.Use, Short: r.Short, Example: r.Example, Args: r.Args, ValidArgsFunction: complete(a, r.Row.Resource())}
 	yes := YesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.Client(cmd.Context())
-		if err != nil {
-			return err
-		}
-		row, err := client.Show(cmd.Context(), c, r.Row, args[0])
+		row, err := client.Show(cmd.Context(), a, r.Row, args[0])
 		if err != nil {
 			return err
 		}

@@ -191,11 +191,7 @@ func Row[R any](ctx context.Context, c *client.Client, s api.Show[R], id string)
 // Do carries out a verb and says what was done.
 // id is "" for a verb of hob as a whole, such as leaving safe mode. done is the sentence for a person.
 func Do[In, Out any](ctx context.Context, a *App, v api.Verb[In, Out], id string, in In, done string) error {
-	c, err := a.Client(ctx)
-	if err != nil {
-		return err
-	}
-	out, err := client.Do(ctx, c, v, id, in)
+	out, err := client.Do(ctx, a, v, id, in)
 	if err != nil {
 		return err
 	}

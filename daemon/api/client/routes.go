@@ -13,7 +13,7 @@ import (
 
 // List fetches the rows of a list. A server-side filter that is left empty is not sent.
 // The server returns them in its own order. Limit 0 leaves their number to the server.
-func List[R any](ctx context.Context, c *Client, l api.List[R], f event.Filter) ([]R, error) {
+func List[R any](ctx context.Context, c Caller, l api.List[R], f event.Filter) ([]R, error) {
 	q := url.Values{}
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
@@ -24,23 +24,23 @@ func List[R any](ctx context.Context, c *Client, l api.List[R], f event.Filter) 
 	if f.Name != "" {
 		q.Set("name", f.Name)
 	}
-	path := "/v1/" + l.Name()
+	route := http.MethodGet + " /v1/" + l.Name()
 	if len(q) > 0 {
-		path += "?" + q.Encode()
+		route += "?" + q.Encode()
 	}
 	var rows []R
-	err := c.do(ctx, http.MethodGet, path, nil, &rows)
+	err := c.Call(ctx, route, "", nil, &rows)
 	return rows, err
 }
 
 // Show fetches one row; id is "" for something that exists once.
-func Show[R any](ctx context.Context, c *Client, s api.Show[R], id string) (R, error) {
+func Show[R any](ctx context.Context, c Caller, s api.Show[R], id string) (R, error) {
 	var row R
 	err := c.Call(ctx, string(s), id, nil, &row)
 	return row, err
 }
 
-// Caller sends the request of a route. *Client implements it.
+// Caller sends the request of a route. *Client implements it, and so does *cli.App, which finds the daemon first.
 // The console uses it, so that its tests need no daemon.
 type Caller interface {
 	Call(ctx context.Context, route, id string, in, out any) error
