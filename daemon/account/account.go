@@ -85,7 +85,7 @@ type Service struct {
 
 // New makes the service. It reads nothing.
 func New(c Config) *Service {
-	s := &Service{Config: c, open: map[string]any{}, changed: make(chan struct{}, 1), links: links{accounts: map[string]*oauth.Account{}, logins: map[string]*oauth.Login{}}}
+	s := &Service{Config: c, open: map[string]any{}, changed: make(chan struct{}, 1), links: links{accounts: map[string]*oauth.Account{}}}
 	if c.Links.Redirects != nil {
 		c.Links.Redirects.Add(s.SignIns().parties)
 	}

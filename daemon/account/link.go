@@ -43,7 +43,6 @@ type Links struct {
 type links struct {
 	mu       sync.Mutex
 	accounts map[string]*oauth.Account
-	logins   map[string]*oauth.Login // the newest ones that a terminal waits for
 }
 
 // SignIns are the sign-ins by OAuth of accounts.
@@ -165,7 +164,7 @@ func (s SignIns) complete(ctx context.Context, name string, values url.Values, i
 		err = &event.Fault{Kind: f.Kind, Text: "you are signed in to " + name + ", but: " + f.Text, Hint: cmp.Or(f.Hint, "hob account test "+name), Err: err}
 		said = ""
 	}
-	s.loggedIn(name, err)
+	s.accounts.Links.Redirects.End(loginCommand(name), err)
 	ctx = context.WithoutCancel(ctx)
 	r, _, stored := s.accounts.Links.Answer(ctx, in, states, answer)
 	if stored != nil {
@@ -177,13 +176,8 @@ func (s SignIns) complete(ctx context.Context, name string, values url.Values, i
 	return r, err
 }
 
-// loggedIn tells the terminal that waits, if there is one, how the sign-in has ended.
-func (s SignIns) loggedIn(name string, err error) {
-	s.accounts.links.mu.Lock()
-	l := s.accounts.links.logins[name]
-	s.accounts.links.mu.Unlock()
-	l.End(err)
-}
+// loginCommand begins a sign-in of an account.
+func loginCommand(name string) string { return "hob account login " + name }
 
 // Begin begins a sign-in for the terminal. A browser on this machine completes it; so does its last address, pasted there or in a private chat.
 func (s SignIns) Begin(ctx context.Context, name string) (api.SignIn, error) {
@@ -196,23 +190,13 @@ func (s SignIns) Begin(ctx context.Context, name string) (api.SignIn, error) {
 		return api.SignIn{}, err
 	}
 	begun.Code, begun.Issuer = begun.Host, begun.Host // hob names the addresses of the sign-in itself, so there is nothing to warn about
-	s.loggedIn(name, event.NewFault(event.Clash, "go on with the newer one", "another sign-in was begun"))
-	l := s.accounts.Links.Redirects.Wait(ctx, begun, name, "hob account login "+name, s.accounts.Links.Spawn, s.accounts.Log)
-	s.accounts.links.mu.Lock()
-	s.accounts.links.logins[name] = l
-	s.accounts.links.mu.Unlock()
+	l := s.accounts.Links.Redirects.Wait(ctx, begun, name, loginCommand(name), s.accounts.Links.Spawn, s.accounts.Log)
 	return api.SignIn{Address: begun.Link, Loopback: l.Loopback, Note: l.Note, Until: s.accounts.Links.Now().Add(oauth.LoginTime)}, nil
 }
 
 // Await blocks until the sign-in that Begin has begun is over.
 func (s SignIns) Await(ctx context.Context, name string) (api.LinkedAccount, error) {
-	s.accounts.links.mu.Lock()
-	l := s.accounts.links.logins[name]
-	s.accounts.links.mu.Unlock()
-	if l == nil {
-		return api.LinkedAccount{}, event.NewFault(event.Clash, "begin one with: hob account login "+name, "no sign-in is under way")
-	}
-	if err := l.Result(ctx); err != nil {
+	if err := s.accounts.Links.Redirects.Result(ctx, loginCommand(name)); err != nil {
 		return api.LinkedAccount{}, err
 	}
 	return s.accounts.Show(ctx, name)
@@ -232,7 +216,7 @@ func (s SignIns) Finish(ctx context.Context, name string, in api.SignInAddress) 
 
 // Cancel stops to listen. The link stays good: its address can still be pasted in a private chat.
 func (s SignIns) Cancel(_ context.Context, name string) (api.Done, error) {
-	s.loggedIn(name, event.NewFault(event.Clash, "begin again with: hob account login "+name, "the sign-in was given up"))
+	s.accounts.Links.Redirects.GiveUp(loginCommand(name))
 	return api.Done{OK: true}, nil
 }
 

@@ -54,12 +54,7 @@ func (s SignIns) Begin(ctx context.Context, name string) (api.SignIn, error) {
 	if err != nil {
 		return api.SignIn{}, err
 	}
-	loggedIn(v, event.NewFault(event.Clash, "go on with the newer one", "another sign-in was begun"))
-	again := "hob mcp login " + name
-	l := s.servers.redirects.Wait(ctx, begun, "MCP", again, s.servers.Spawn, s.servers.Log)
-	v.mu.Lock()
-	v.login = l
-	v.mu.Unlock()
+	l := s.servers.redirects.Wait(ctx, begun, "MCP", loginCommand(name), s.servers.Spawn, s.servers.Log)
 	return api.SignIn{Address: begun.Link, Loopback: l.Loopback, Note: l.Note, Until: s.servers.Clock.Wall().Add(oauth.LoginTime)}, nil
 }
 
@@ -69,13 +64,7 @@ func (s SignIns) Await(ctx context.Context, name string) (api.MCPServer, error) 
 	if err != nil {
 		return api.MCPServer{}, err
 	}
-	v.mu.Lock()
-	l := v.login
-	v.mu.Unlock()
-	if l == nil {
-		return api.MCPServer{}, event.NewFault(event.Clash, "begin one with: hob mcp login "+name, "no sign-in is under way")
-	}
-	err = l.Result(ctx)
+	err = s.servers.redirects.Result(ctx, loginCommand(name))
 	return v.view(false), err
 }
 
@@ -95,21 +84,15 @@ func (s SignIns) Finish(ctx context.Context, name string, in api.SignInAddress) 
 
 // Cancel stops to listen. The link stays good: its address can still be pasted in a private chat.
 func (s SignIns) Cancel(_ context.Context, name string) (api.Done, error) {
-	v, err := s.servers.find(name)
-	if err != nil {
+	if _, err := s.servers.find(name); err != nil {
 		return api.Done{}, err
 	}
-	loggedIn(v, event.NewFault(event.Clash, "begin again with: hob mcp login "+name, "the sign-in was given up"))
+	s.servers.redirects.GiveUp(loginCommand(name))
 	return api.Done{OK: true}, nil
 }
 
-// loggedIn tells the terminal that waits, if there is one, how the sign-in has ended.
-func loggedIn(v *server, err error) {
-	v.mu.Lock()
-	l := v.login
-	v.mu.Unlock()
-	l.End(err)
-}
+// loginCommand begins a sign-in of a server.
+func loginCommand(name string) string { return "hob mcp login " + name }
 
 // forget deletes the tokens of a server that is removed, revokes them, closes the questions about them, and says what its authorization server was
 // told. Its section may be gone already; then nobody is told.

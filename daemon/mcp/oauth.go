@@ -53,7 +53,7 @@ func newAccount(v *server) *oauth.Account {
 	}
 	return oauth.New(oauth.Config{
 		Key:   vaultKey(v.name),
-		Title: "the MCP server " + v.name, Again: "hob mcp login " + v.name, Resource: v.conf.URL, Issuer: v.conf.Issuer, ClientID: v.conf.ClientID,
+		Title: "the MCP server " + v.name, Again: loginCommand(v.name), Resource: v.conf.URL, Issuer: v.conf.Issuer, ClientID: v.conf.ClientID,
 		ClientSecret: func(ctx context.Context) (string, error) {
 			if v.conf.ClientSecret == "" {
 				return "", nil
@@ -158,7 +158,7 @@ func (s SignIns) complete(ctx context.Context, v *server, values url.Values, in 
 	} else {
 		v.worked()
 	}
-	loggedIn(v, err)
+	s.servers.redirects.End(loginCommand(v.name), err)
 	r, n, rows := s.servers.Questions.Rows.AnswerSignIn(context.WithoutCancel(ctx), in, states, answer)
 	switch {
 	case rows != nil:

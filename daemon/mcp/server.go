@@ -38,7 +38,6 @@ type server struct {
 	fault    string          // why the last attempt failed
 	failures int             // in a row
 	until    time.Duration   // monotonic time before which it is not tried again
-	login    *oauth.Login    // what a terminal waits for; nil: nothing
 	gone     string          // why it must not be used any more; "": it may
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,12 +29,16 @@ type Login struct {
 	log       *slog.Logger
 }
 
-// Wait listens for the end of a sign-in that has begun. title is the service, again the command that begins it.
+// Wait listens for the end of a sign-in that has begun, in place of an earlier one. title is the service, again the command that begins it.
 func (s *SignIns) Wait(ctx context.Context, begun SignIn, title, again string, spawn *sys.Group, log *slog.Logger) *Login {
+	s.End(again, event.NewFault(event.Clash, "go on with the newer one", "another sign-in was begun"))
 	ctx = context.WithoutCancel(ctx)
 	l := &Login{over: make(chan struct{}), log: log}
 	s.mu.Lock()
-	s.logins = append(slices.DeleteFunc(s.logins, (*Login).ended), l)
+	if s.logins == nil {
+		s.logins = map[string]*Login{}
+	}
+	s.logins[again] = l
 	s.mu.Unlock()
 	notes := begun.Cautions()
 	var err error
@@ -57,22 +60,41 @@ func (s *SignIns) Wait(ctx context.Context, begun SignIn, title, again string, s
 	return l
 }
 
+// login returns the newest login of a command; nil: there was none.
+func (s *SignIns) login(again string) *Login {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logins[again]
+}
+
+// End tells the terminal that waits for a sign-in, if there is one, how it has ended. again is the command that begins it.
+func (s *SignIns) End(again string, err error) { s.login(again).End(err) }
+
+// GiveUp stops to listen. The link stays good: its address can still be pasted in a private chat.
+func (s *SignIns) GiveUp(again string) {
+	s.End(again, event.NewFault(event.Clash, "begin again with: "+again, "the sign-in was given up"))
+}
+
+// Result blocks until the sign-in for which Wait listens is over.
+func (s *SignIns) Result(ctx context.Context, again string) error {
+	l := s.login(again)
+	if l == nil {
+		return event.NewFault(event.Clash, "begin one with: "+again, "no sign-in is under way")
+	}
+	select {
+	case <-l.over:
+		return l.err
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the sign-in: %w", context.Cause(ctx))
+	}
+}
+
 // Close ends the logins that terminals wait for, because hob stops. Their links stay good.
 func (s *SignIns) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.logins {
 		l.End(event.NewFault(event.Unavailable, "paste the address into a private chat when hob runs again", "hob stops"))
-	}
-}
-
-// ended reports whether a login has ended.
-func (l *Login) ended() bool {
-	select {
-	case <-l.over:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -90,14 +112,4 @@ func (l *Login) End(err error) {
 		}
 		close(l.over)
 	})
-}
-
-// Result blocks until the login has ended.
-func (l *Login) Result(ctx context.Context) error {
-	select {
-	case <-l.over:
-		return l.err
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the sign-in: %w", context.Cause(ctx))
-	}
 }

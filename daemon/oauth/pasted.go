@@ -22,7 +22,7 @@ type Party struct {
 type SignIns struct {
 	mu     sync.Mutex
 	lists  []func(ctx context.Context) []Party
-	logins []*Login // those that listen
+	logins map[string]*Login // the newest that a terminal waits for, by the command that begins it
 }
 
 // Add adds accounts. list is called for each address that arrives.
