@@ -1,12 +1,10 @@
 package anthropic
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"hob/daemon/llm"
@@ -251,16 +249,7 @@ func (m *model) encode(r llm.Request, t *transcript) ([]byte, error) {
 		w.System = []*block{words(r.System)}
 	}
 	w.mark()
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(w); err != nil {
-		return nil, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
-	}
-	if b.Len() > wire.MaxBody {
-		return nil, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return wire.Encode(w)
 }
 
 // asError returns the *llm.Error in err.

@@ -1,10 +1,8 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/wire"
@@ -121,17 +119,8 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 		return nil, false, err
 	}
 	w.Messages = t.out
-	// The default encoding would write <, > and & as six bytes each, which makes requests with code and pages larger.
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(w); err != nil {
-		return nil, false, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
-	}
-	if b.Len() > wire.MaxBody {
-		return nil, false, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), t.shows, nil
+	body, err = wire.Encode(w)
+	return body, t.shows, err
 }
 
 // limit sets the output limit in the field that the server knows. OpenAI's newer models reject max_tokens; other servers do not know

@@ -1,12 +1,10 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"hob/daemon/llm"
@@ -124,16 +122,8 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 		}
 	}
 	w.Input = t.out
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(w); err != nil {
-		return encoded{}, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
-	}
-	if b.Len() > wire.MaxBody {
-		return encoded{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
-	}
-	return encoded{body: bytes.TrimSuffix(b.Bytes(), []byte("\n")), key: w.CacheKey, shows: t.shows}, nil
+	body, err := wire.Encode(w)
+	return encoded{body: body, key: w.CacheKey, shows: t.shows}, err
 }
 
 // cacheKey is a digest of a session's beginning: equal for all requests of a session, different between sessions.

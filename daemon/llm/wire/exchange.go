@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,21 @@ type Post struct {
 
 	// Refused sees the body of a response with an error status, 64 KB at most, and returns what the error is made of; nil changes nothing.
 	Refused func(body []byte) []byte
+}
+
+// Encode writes the JSON document of a request. Errors are *llm.Error.
+func Encode(document any) ([]byte, error) {
+	// The default encoding would write <, > and & as six bytes each, which makes requests with code and pages larger.
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(document); err != nil {
+		return nil, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
+	}
+	if b.Len() > MaxBody {
+		return nil, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, MaxBody>>20)}
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Exchange posts p and feeds the response to a. One timer guards the silences: Config.First until the response starts, then Config.Idle
