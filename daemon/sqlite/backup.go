@@ -56,8 +56,11 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 }
 
 // copyTo copies the database over a connection of its own, so that neither the writer nor the readers wait.
-func (d *DB) copyTo(ctx context.Context, to string) (err error) {
-	db, err := open(d.path, "mode=ro&_pragma=busy_timeout(5000)")
+func (d *DB) copyTo(ctx context.Context, to string) error { return copyFrom(ctx, d.path, "ro", to) }
+
+// copyFrom copies a database over a connection in a mode of SQLite.
+func copyFrom(ctx context.Context, path, mode, to string) (err error) {
+	db, err := open(path, "mode="+mode+"&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
@@ -80,16 +83,7 @@ func CopyIdle(ctx context.Context, path, to string) (err error) {
 	if _, err := os.Lstat(path); err != nil {
 		return err
 	}
-	db, err := open(path, "mode=rw&_pragma=busy_timeout(5000)")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return Plain(fmt.Errorf("open database: %w", err))
-	}
-	return errors.Join(copyPages(ctx, conn, to), conn.Close())
+	return copyFrom(ctx, path, "rw", to)
 }
 
 // TakeLock takes the lock of a state folder, for work that no hob may run beside. Close releases it. ErrLocked means that hob is running.
