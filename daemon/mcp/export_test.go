@@ -18,7 +18,7 @@ func Pin(c config.MCPServer, list []*sdk.Tool) (Pinned, string, error) {
 	if err != nil {
 		return p, "", err
 	}
-	raw, err := p.encode()
+	raw, err := tools.Canonical(p)
 	return p, hashOf(raw), err
 }
 

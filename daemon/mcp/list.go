@@ -115,17 +115,6 @@ func setting(name, value string, hidden bool) string {
 // digest returns the SHA-256 of texts and maps of texts, in hex. Their printed form has the keys in order.
 func digest(values ...any) string { return hashOf(fmt.Appendf(nil, "%q", values)) }
 
-// encode returns the canonical JSON of the list.
-func (p Pinned) encode() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(p); err != nil {
-		return nil, fmt.Errorf("encode the list of tools: %w", err)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
 // hashOf returns the SHA-256 of an encoded list, in hex.
 func hashOf(list []byte) string {
 	sum := sha256.Sum256(list)
@@ -434,13 +423,14 @@ func schemaText(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var schema any
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := d.Decode(&schema); err != nil || e.Encode(schema) != nil {
+	if d.Decode(&schema) != nil {
 		return string(raw)
 	}
-	return b.String()
+	plain, err := tools.Canonical(schema)
+	if err != nil {
+		return string(raw)
+	}
+	return string(plain)
 }
 
 func leftOut(list []string) (lines []string) {

@@ -13,6 +13,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sys"
+	"hob/tools"
 )
 
 // Limits of a session.
@@ -243,7 +244,7 @@ func (s *session) offered(ctx context.Context) (offered, error) {
 	if got.list, err = pin(reach, list); err != nil {
 		return got, err
 	}
-	if got.raw, err = got.list.encode(); err != nil {
+	if got.raw, err = tools.Canonical(got.list); err != nil {
 		return got, err
 	}
 	got.hash = hashOf(got.raw)
