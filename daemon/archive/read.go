@@ -21,6 +21,7 @@ import (
 	"filippo.io/age"
 
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Limits of what is read, against files that unpack to far more than they hold.
@@ -85,7 +86,7 @@ func Extract(ctx context.Context, file string, k Key, root *os.Root, room int64,
 	if err != nil {
 		return m, fmt.Errorf("read %s: %w", file, err)
 	}
-	content, err := unseal(bufio.NewReaderSize(interruptible{ctx, f}, 1<<16), k)
+	content, err := unseal(bufio.NewReaderSize(sys.Interruptible(ctx, f), 1<<16), k)
 	if err != nil {
 		return m, err
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"filippo.io/age"
+
+	"hob/daemon/sys"
 )
 
 // Writer writes a backup. Close ends it; without that the file is recognised as not whole.
@@ -97,7 +99,7 @@ func (w *Writer) File(ctx context.Context, name string, root *os.Root, from stri
 	}
 	hash := sha256.New()
 	out := io.MultiWriter(w.tar, hash)
-	n, err := io.Copy(out, io.LimitReader(interruptible{ctx, f}, size))
+	n, err := io.Copy(out, io.LimitReader(sys.Interruptible(ctx, f), size))
 	if err == nil && n < size {
 		_, err = io.CopyN(out, zeros{}, size-n)
 	}
@@ -165,17 +167,3 @@ func (w *Writer) Close() (Manifest, error) {
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
-
-// interruptible is a reader that stops when its context ends.
-type interruptible struct {
-	ctx context.Context //nolint:containedctx // of one copy
-	r   io.Reader
-}
-
-// Read fails after the end of the context, so that a large file does not delay an interrupt.
-func (i interruptible) Read(b []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return i.r.Read(b)
-}

@@ -230,25 +230,11 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 	if err != nil {
 		return fmt.Errorf("make %s: %w", to, err)
 	}
-	_, err = io.Copy(dst, interruptible{ctx, src})
+	_, err = io.Copy(dst, sys.Interruptible(ctx, src))
 	if err = errors.Join(err, dst.Sync(), dst.Close()); err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 	return nil
-}
-
-// interruptible is a reader that stops when its context ends.
-type interruptible struct {
-	ctx context.Context //nolint:containedctx // of one copy
-	r   io.Reader
-}
-
-// Read fails after the end of the context, so a copy of a large file ends early.
-func (i interruptible) Read(b []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return i.r.Read(b)
 }
 
 // RemoveCopy removes a copy and its digest.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -275,20 +274,6 @@ func (r *grepRun) open(d *walk.Dir, e walk.Entry) (f source, size int64, err err
 
 // Failed counts a folder that cannot be read.
 func (r *grepRun) Failed(_ string, err error) { r.filter.failed(r.ctx, err) }
-
-// cancelling stops reading a file when the context ends.
-type cancelling struct {
-	ctx context.Context //nolint:containedctx // lives for one file
-	io.Reader
-}
-
-// Read reads, or returns the error of the context.
-func (c cancelling) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.Reader.Read(p)
-}
 
 // page returns the requested results.
 func (r *grepRun) page() []hit {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"hob/daemon/sys"
 	"hob/daemon/text"
 	"hob/tools"
 )
@@ -166,7 +167,7 @@ func (r *grepRun) near(h hit, before, after int) (map[int]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	near, err := r.around(cancelling{r.ctx, f}, h.lines, before, after)
+	near, err := r.around(sys.Interruptible(r.ctx, f), h.lines, before, after)
 	return near, errors.Join(err, f.Close())
 }
 

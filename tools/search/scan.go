@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hob/daemon/sys"
 	"hob/daemon/text"
 	"hob/tools/search/pattern"
 )
@@ -44,7 +45,7 @@ func (s *scanner) file(ctx context.Context, src source, size int64, wants bool) 
 			return h, false, err
 		}
 	}
-	s.reader.Reset(cancelling{ctx, src})
+	s.reader.Reset(sys.Interruptible(ctx, src))
 	if s.whole {
 		return s.overLines(wants)
 	}
