@@ -248,3 +248,16 @@ func Canonical(v any) ([]byte, error) {
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
+
+// CanonicalCall is Canonical for a call of which everything counts: the name of the tool, and then the members of its input, a struct.
+func CanonicalCall(tool string, in any) ([]byte, error) {
+	raw, err := Canonical(in)
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Appendf(nil, `{"tool":%q`, tool)
+	if string(raw) != "{}" {
+		head = append(head, ',')
+	}
+	return append(head, raw[1:]...), nil
+}

@@ -307,3 +307,20 @@ func FuzzValidate(f *testing.F) {
 		}
 	})
 }
+
+// What an approval binds names the tool first, and has no escapes that a person would have to decode.
+func TestCanonicalCall(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		A string   `json:"a,omitempty"`
+		B []string `json:"b,omitempty"`
+	}
+	for want, one := range map[string]in{`{"tool":"t"}`: {}, `{"tool":"t","a":"<&>"}`: {A: "<&>"}, `{"tool":"t","b":["x"]}`: {B: []string{"x"}}} {
+		if got, err := tools.CanonicalCall("t", one); err != nil || string(got) != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+	if _, err := tools.CanonicalCall("t", struct{ F func() }{}); err == nil {
+		t.Error("a function was encoded")
+	}
+}

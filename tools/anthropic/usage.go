@@ -69,10 +69,7 @@ func (u user) intent(_ context.Context, call tools.Call, in Input) (tools.Intent
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	raw, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		Input
-	}{Account, in})
+	raw, err := tools.CanonicalCall(Account, in)
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.AccountRead}, Accounts: []string{Account}, Foreign: "Anthropic's reports", Canonical: raw,
 		Summary: "read Anthropic's report " + in.Report + " from " + from.Format(day) + " to " + to.Format(day),

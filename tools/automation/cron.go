@@ -81,10 +81,7 @@ func (c cron) intent(ctx context.Context, call tools.Call, in CronInput) (tools.
 		}
 	}
 	// An approval is for these bytes: every field of the call, so that none can be changed after the owner has seen it.
-	i.Canonical, err = tools.Canonical(struct {
-		Tool string `json:"tool"`
-		CronInput
-	}{"cron", in})
+	i.Canonical, err = tools.CanonicalCall("cron", in)
 	return i, err
 }
 

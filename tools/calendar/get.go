@@ -15,10 +15,7 @@ type GetInput struct {
 // NewGet builds the tool calendar_get_event.
 func NewGet(c Calendars) tools.Tool {
 	intent := func(_ context.Context, _ tools.Call, in GetInput) (tools.Intent, error) {
-		raw, err := tools.Canonical(struct {
-			Tool string `json:"tool"`
-			GetInput
-		}{"calendar_get_event", in})
+		raw, err := tools.CanonicalCall("calendar_get_event", in)
 		return reading(c, "look at the event "+text.Shorten(in.ID, 100), raw), err
 	}
 	run := func(ctx context.Context, call tools.Call, in GetInput, _ tools.Intent) (tools.Result, error) {

@@ -52,10 +52,7 @@ func (l lister) intent(_ context.Context, call tools.Call, in ListInput) (tools.
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	raw, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		ListInput
-	}{"calendar_list_events", in})
+	raw, err := tools.CanonicalCall("calendar_list_events", in)
 	return reading(l.calendars, "look at the calendar from "+span.From.Format("Mon 2006-01-02 15:04")+" to "+span.To.Format("Mon 2006-01-02 15:04 MST"), raw), err
 }
 

@@ -50,10 +50,7 @@ func NewRead(o Opener, a Artifacts) tools.Tool {
 }
 
 func (r reader) intent(_ context.Context, _ tools.Call, in ReadInput) (tools.Intent, error) {
-	raw, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		ReadInput
-	}{"gmail_read", in})
+	raw, err := tools.CanonicalCall("gmail_read", in)
 	return reading("read the mail "+text.Shorten(in.ID, 100), raw), err
 }
 

@@ -41,10 +41,7 @@ func (h Hit) item(zone string) Item {
 // NewSearch builds the tool gmail_search.
 func NewSearch(o Opener) tools.Tool {
 	intent := func(_ context.Context, _ tools.Call, in SearchInput) (tools.Intent, error) {
-		raw, err := tools.Canonical(struct {
-			Tool string `json:"tool"`
-			SearchInput
-		}{"gmail_search", in})
+		raw, err := tools.CanonicalCall("gmail_search", in)
 		return reading("search the mail for "+text.Shorten(in.Query, 100), raw), err
 	}
 	run := func(ctx context.Context, call tools.Call, in SearchInput, _ tools.Intent) (tools.Result, error) {

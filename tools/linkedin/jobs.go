@@ -92,10 +92,7 @@ func (r reader) intent(ctx context.Context, link func(*Client) string, words boo
 }
 
 func (r reader) searching(ctx context.Context, _ tools.Call, in SearchInput) (tools.Intent, error) {
-	raw, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		SearchInput
-	}{"linkedin_jobs", in})
+	raw, err := tools.CanonicalCall("linkedin_jobs", in)
 	if err != nil {
 		return tools.Intent{}, err
 	}
@@ -151,10 +148,7 @@ func (r reader) reading(ctx context.Context, _ tools.Call, in DetailInput) (tool
 	if id == "" {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "take an id from linkedin_jobs", "id: %q is not the number of a job", netguard.OneLine(in.ID, 80))
 	}
-	raw, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		ID   string `json:"id"`
-	}{"linkedin_job_detail", id})
+	raw, err := tools.CanonicalCall("linkedin_job_detail", DetailInput{ID: id})
 	if err != nil {
 		return tools.Intent{}, err
 	}

@@ -56,10 +56,7 @@ func askIntent(_ context.Context, call tools.Call, in AskInput) (tools.Intent, e
 	if _, err := deadline(call, in); err != nil {
 		return tools.Intent{}, err
 	}
-	canonical, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		AskInput
-	}{"ask", in})
+	canonical, err := tools.CanonicalCall("ask", in)
 	return tools.Intent{
 		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{event.ToOwner},
 		Summary: "ask the owner: " + brief(in.Questions[0].Question), Canonical: canonical,

@@ -103,10 +103,7 @@ func (r resultReader) intent(ctx context.Context, _ tools.Call, in ResultReadInp
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	canonical, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		ResultReadInput
-	}{"result_read", in})
+	canonical, err := tools.CanonicalCall("result_read", in)
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.Sessions}, Summary: "read result " + shortID(in.ID), Canonical: canonical,
 		Foreign: foreign,

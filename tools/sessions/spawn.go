@@ -63,10 +63,7 @@ func (s spawner) intent(ctx context.Context, call tools.Call, in SpawnInput) (to
 	if err := s.check(ctx, call, in); err != nil {
 		return tools.Intent{}, err
 	}
-	canonical, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		SpawnInput
-	}{tools.SpawnTool, in})
+	canonical, err := tools.CanonicalCall(tools.SpawnTool, in)
 	return tools.Intent{
 		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Sessions}, Summary: "sub-agent: " + brief(title(in)), Canonical: canonical,
 	}, err

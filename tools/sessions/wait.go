@@ -43,10 +43,7 @@ func (w waiter) intent(_ context.Context, call tools.Call, in WaitInput) (tools.
 	if _, err := w.wait(call, in); err != nil {
 		return tools.Intent{}, err
 	}
-	canonical, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		WaitInput
-	}{"wait_task", in})
+	canonical, err := tools.CanonicalCall("wait_task", in)
 	return tools.Intent{
 		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Sessions}, Summary: "wait: " + in.Until + in.For + in.Event, Canonical: canonical,
 	}, err

@@ -66,10 +66,7 @@ func (t skillTool) intent(_ context.Context, call tools.Call, in Input) (tools.I
 	if in.Action != "run" && in.Args != "" {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "use action run", "args: only run takes arguments")
 	}
-	raw, err := tools.Canonical(struct {
-		Tool string `json:"tool"`
-		Input
-	}{"skill", in})
+	raw, err := tools.CanonicalCall("skill", in)
 	i := tools.Intent{Effect: tools.Read, Summary: strings.TrimSpace("skill: " + in.Action + " " + in.Name), Canonical: raw}
 	if call.Trust != event.Owner {
 		i.Denied = "only the owner uses skills"
