@@ -27,7 +27,7 @@ func googleKind(web caldav.Web, g Google) account.Kind {
 		return account.State{Stored: raw, Secrets: []string{s.ClientSecret}, About: about}, err
 	}
 	open := func(raw json.RawMessage, signIn *oauth.Account) (*google.Account, error) {
-		s, err := google.Parse(raw)
+		s, err := read[google.Settings](raw)
 		if err != nil {
 			return nil, err
 		}
@@ -46,14 +46,14 @@ func googleKind(web caldav.Web, g Google) account.Kind {
 		},
 		Linked: &account.Linked{
 			Values: func(raw json.RawMessage) map[string]string {
-				s, err := google.Parse(raw)
+				s, err := read[google.Settings](raw)
 				if err != nil {
 					return map[string]string{}
 				}
 				return s.Values()
 			},
 			Config: func(raw json.RawMessage) (oauth.Config, error) {
-				s, err := google.Parse(raw)
+				s, err := read[google.Settings](raw)
 				if err != nil {
 					return oauth.Config{}, err
 				}

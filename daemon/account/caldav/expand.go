@@ -84,7 +84,6 @@ func ruleOf(text string, start time.Time, until func(stamp) time.Time) (*rrule.R
 
 // series is an event with its repetitions. All times are wall times.
 type series struct {
-	master *ical.Component
 	start  stamp
 	zone   zone
 	rules  []*rrule.RRule
@@ -109,7 +108,7 @@ func (s series) keyOf(t stamp, z zone) string {
 
 // seriesOf reads the recurrence of an event.
 func (o object) seriesOf(c *ical.Component) (s series, err error) {
-	s = series{master: c, except: map[string]bool{}}
+	s = series{except: map[string]bool{}}
 	if s.start, s.zone, err = o.stampOf(c, ical.PropDateTimeStart); err != nil {
 		return s, err
 	}

@@ -8,8 +8,6 @@ package google
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -207,11 +205,3 @@ func (s Settings) Has() (list []string) {
 
 // HasCalendar reports whether the owner has granted calendars.
 func (a Agenda) HasCalendar() bool { return a.s.Calendar != None }
-
-// Parse reads stored settings.
-func Parse(raw json.RawMessage) (s Settings, err error) {
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, fmt.Errorf("read what is stored of the account: %w", err)
-	}
-	return s, nil
-}

@@ -55,7 +55,6 @@ type part struct {
 	start     json.RawMessage // as it began
 	body      strings.Builder // the text, the thinking, or the arguments
 	signature string
-	sealed    string // encrypted thinking
 	closed    bool
 }
 
@@ -90,7 +89,6 @@ type opened struct {
 	Text      string          `json:"text"`
 	Thinking  string          `json:"thinking"`
 	Signature string          `json:"signature"`
-	Data      string          `json:"data"`
 }
 
 // begin makes the assembly ready for a stream.
@@ -202,7 +200,7 @@ func (a *assembly) open(index int, raw json.RawMessage) error {
 	if len(a.parts) == mostBlocks {
 		return &llm.Error{Fault: llm.Malformed, Text: fmt.Sprintf("an answer of more than %d blocks", mostBlocks)}
 	}
-	p := &part{kind: o.Type, id: o.ID, name: o.Name, start: bytes.Clone(raw), sealed: o.Data}
+	p := &part{kind: o.Type, id: o.ID, name: o.Name, start: bytes.Clone(raw)}
 	if err := a.room.Spend(len(raw)); err != nil {
 		return err
 	}
