@@ -75,6 +75,14 @@ type Available interface {
 	Missing() string
 }
 
+// Account is an account of the owner's that tools need. T is what they take of it.
+type Account[T any] interface {
+	// Set reports whether the account is there. It reads no credential and asks no server.
+	Set() bool
+	// Open opens the account. It asks no server.
+	Open(ctx context.Context) (T, error)
+}
+
 // Change is a row that the store writes in the commit of a result. The types are event.Out, the
 // changes of scheduler, artifacts and tasks, and those in this package. An unknown type is a
 // programmer's mistake.

@@ -61,10 +61,10 @@ type Outside struct {
 	Resolve web.Resolve // resolves references to secrets
 	MCP     mcp.Servers // nil: none
 
-	Calendars calendar.Calendars // nil: none
-	Mail      gmail.Opener       // nil: none
-	Usage     anthropic.Key      // nil: none
-	LinkedIn  linkedin.Switch    // nil: none
+	Calendars calendar.Calendars               // nil: none
+	Mail      tools.Account[gmail.Mailbox]     // nil: none
+	Usage     tools.Account[*anthropic.Client] // nil: none
+	LinkedIn  tools.Account[*linkedin.Client]  // nil: none
 }
 
 // Services are the dependencies that live as long as the process.

@@ -13,14 +13,6 @@ import (
 	"hob/tools"
 )
 
-// Key is the account with the admin key.
-type Key interface {
-	// Set reports whether the account is there. It reads no key.
-	Set() bool
-	// Open makes a client with the key.
-	Open(ctx context.Context) (*Client, error)
-}
-
 // Input is the input of anthropic_usage.
 type Input struct {
 	Report string `json:"report" jsonschema:"tokens, money, or Claude Code" enum:"usage,cost,claude_code"`
@@ -46,8 +38,8 @@ const (
 	maxName  = 120   // characters
 )
 
-// New builds the tool anthropic_usage.
-func New(k Key) tools.Tool {
+// New builds the tool anthropic_usage. k is the account with the admin key.
+func New(k tools.Account[*Client]) tools.Tool {
 	u := user{k}
 	return tools.Needing(tools.New[Input, Output](tools.Spec{
 		Name: Account, Group: "spending", ReadOnly: true, Positional: "report", Example: "cost --from 2026-03-01 --to 2026-03-31",
@@ -56,7 +48,7 @@ func New(k Key) tools.Tool {
 }
 
 // user implements anthropic_usage.
-type user struct{ key Key }
+type user struct{ key tools.Account[*Client] }
 
 func (u user) there() bool { return u.key != nil && u.key.Set() }
 

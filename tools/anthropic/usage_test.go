@@ -350,7 +350,7 @@ func TestConnect(t *testing.T) {
 // Without the account the tool is missing, and says how to get it.
 func TestMissing(t *testing.T) {
 	t.Parallel()
-	for _, k := range []anthropic.Key{nil, (*api)(nil)} {
+	for _, k := range []tools.Account[*anthropic.Client]{nil, (*api)(nil)} {
 		if m, ok := anthropic.New(k).(tools.Available); !ok || !strings.Contains(m.Missing(), "hob account add anthropic_usage") {
 			t.Error("it is there without a key")
 		}

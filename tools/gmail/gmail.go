@@ -19,14 +19,6 @@ const Group = "mail"
 // Account is the name of the account with mail.
 const Account = "google"
 
-// Opener opens the account.
-type Opener interface {
-	// Set reports whether the account is there. It asks no server.
-	Set() bool
-	// Open returns the mail of the account. It asks no server.
-	Open(ctx context.Context) (Mailbox, error)
-}
-
 // Mailbox is the owner's mail. Errors for the model are those of tools.Refuse. It is safe for concurrent use.
 type Mailbox interface {
 	// SearchMail returns a page of what a search finds, newest first.
@@ -102,7 +94,7 @@ type Artifacts interface {
 }
 
 // withAccount returns a tool that exists only with an account.
-func withAccount(t tools.Tool, o Opener) tools.Tool {
+func withAccount(t tools.Tool, o tools.Account[Mailbox]) tools.Tool {
 	return tools.Needing(t, "there is no mail account; add one with: hob account add google", func() bool { return o != nil && o.Set() })
 }
 

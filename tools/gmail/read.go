@@ -36,12 +36,12 @@ type Enclosed struct {
 
 // reader implements gmail_read.
 type reader struct {
-	account   Opener
+	account   tools.Account[Mailbox]
 	artifacts Artifacts
 }
 
 // NewRead builds the tool gmail_read.
-func NewRead(o Opener, a Artifacts) tools.Tool {
+func NewRead(o tools.Account[Mailbox], a Artifacts) tools.Tool {
 	r := reader{o, a}
 	return withAccount(tools.New[ReadInput, ReadOutput](tools.Spec{
 		Name: "gmail_read", Group: Group, ReadOnly: true, Positional: "id", Example: "18c2f0a9d1e7b345",

@@ -39,7 +39,7 @@ func (h Hit) item(zone string) Item {
 }
 
 // NewSearch builds the tool gmail_search.
-func NewSearch(o Opener) tools.Tool {
+func NewSearch(o tools.Account[Mailbox]) tools.Tool {
 	intent := func(_ context.Context, _ tools.Call, in SearchInput) (tools.Intent, error) {
 		raw, err := tools.CanonicalCall("gmail_search", in)
 		return reading("search the mail for "+text.Shorten(in.Query, 100), raw), err

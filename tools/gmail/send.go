@@ -35,12 +35,12 @@ type SendOutput struct {
 
 // sender implements gmail_send.
 type sender struct {
-	account Opener
+	account tools.Account[Mailbox]
 	known   Known
 }
 
 // NewSend builds the tool gmail_send. Its calls may be repeated: what was sent for the key of a call is not sent again.
-func NewSend(o Opener, k Known) tools.Tool {
+func NewSend(o tools.Account[Mailbox], k Known) tools.Tool {
 	s := sender{o, k}
 	return withAccount(tools.New[SendInput, SendOutput](tools.Spec{
 		Name: "gmail_send", Group: Group, Example: "--to anna@example.org --subject Tea --text 'At four?'",

@@ -11,14 +11,6 @@ import (
 	"hob/tools"
 )
 
-// Switch is the account that switches the tools on.
-type Switch interface {
-	// Set reports whether the account is there.
-	Set() bool
-	// Open makes a client, the same one each time, since its pauses are between all requests.
-	Open(ctx context.Context) (*Client, error)
-}
-
 // SearchInput is the input of linkedin_jobs.
 type SearchInput struct {
 	Keyword    string `json:"keyword" jsonschema:"title, skill or company" min:"1" max:"200"`
@@ -44,8 +36,8 @@ type DetailInput struct {
 	ID string `json:"id" jsonschema:"id of a job, or its address at LinkedIn" min:"5" max:"500"`
 }
 
-// NewJobs builds the tool linkedin_jobs.
-func NewJobs(s Switch) tools.Tool {
+// NewJobs builds the tool linkedin_jobs. The account, which switches it on, opens the same client each time: its pauses are between all requests.
+func NewJobs(s tools.Account[*Client]) tools.Tool {
 	r := reader{s}
 	return r.withAccount(tools.New[SearchInput, SearchOutput](tools.Spec{
 		Name: "linkedin_jobs", Group: Account, ReadOnly: true, Positional: "keyword", Example: "'go developer' --location Berlin --since week --remote hybrid",
@@ -54,7 +46,7 @@ func NewJobs(s Switch) tools.Tool {
 }
 
 // NewDetail builds the tool linkedin_job_detail.
-func NewDetail(s Switch) tools.Tool {
+func NewDetail(s tools.Account[*Client]) tools.Tool {
 	r := reader{s}
 	return r.withAccount(tools.New[DetailInput, Detail](tools.Spec{
 		Name: "linkedin_job_detail", Group: Account, ReadOnly: true, Positional: "id", Example: "3439174366",
@@ -63,7 +55,7 @@ func NewDetail(s Switch) tools.Tool {
 }
 
 // reader implements both tools.
-type reader struct{ account Switch }
+type reader struct{ account tools.Account[*Client] }
 
 func (r reader) there() bool { return r.account != nil && r.account.Set() }
 

@@ -24,17 +24,17 @@ func Kinds(web caldav.Web, client func() *netguard.Client, g Google) []account.K
 }
 
 // Mail is the account for the mail tools.
-func Mail(s *account.Service) gmail.Opener {
+func Mail(s *account.Service) tools.Account[gmail.Mailbox] {
 	return account.One[gmail.Mailbox]{Service: s, Name: gmail.Account}
 }
 
 // Usage is the account for the tool anthropic_usage.
-func Usage(s *account.Service) anthropic.Key {
+func Usage(s *account.Service) tools.Account[*anthropic.Client] {
 	return account.One[*anthropic.Client]{Service: s, Name: anthropic.Account}
 }
 
 // LinkedIn is the account that switches the tools for LinkedIn on.
-func LinkedIn(s *account.Service) linkedin.Switch {
+func LinkedIn(s *account.Service) tools.Account[*linkedin.Client] {
 	return account.One[*linkedin.Client]{Service: s, Name: linkedin.Account}
 }
 
