@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -239,12 +240,7 @@ func attr(n *html.Node, name string) string {
 }
 
 func hasClass(n *html.Node, class string) bool {
-	for c := range strings.FieldsSeq(attr(n, "class")) {
-		if c == class {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Fields(attr(n, "class")), class)
 }
 
 // number takes the number of a job from an id or an address of LinkedIn.
