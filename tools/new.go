@@ -218,6 +218,14 @@ func Refusal(err error) (code Code, text, hint string, ok bool) {
 	return r.res.Code, r.text, r.res.Hint, true
 }
 
+// Sentence is the text of an error without the code and the hint that Refuse adds.
+func Sentence(err error) string {
+	if _, text, _, ok := Refusal(err); ok {
+		return text
+	}
+	return err.Error()
+}
+
 // Error returns the text for the model.
 func (r *refusal) Error() string { return r.res.Content }
 

@@ -14,7 +14,6 @@ import (
 	"maps"
 	"strings"
 	"sync"
-	"time"
 
 	"hob/daemon/api"
 	"hob/daemon/event"
@@ -32,11 +31,11 @@ type Kind struct {
 	Connect func(ctx context.Context, values map[string]string) (State, error)
 	// Renew tests stored credentials, and returns them with what has changed at the service.
 	Renew func(ctx context.Context, stored json.RawMessage) (State, error)
-	// Open makes the account of what is stored: a Calendar, or what the tools of the kind take. It asks no server.
+	// Open makes the account of what is stored: a calendar.Calendar, or what the tools of the kind take. It asks no server.
 	Open func(stored json.RawMessage) (any, error)
 	// Linked is what a kind with a sign-in by OAuth has in place of Renew and Open; its Connect asks no server. nil: the kind has none.
 	Linked *Linked
-	// Calendar is true for a kind whose accounts are Calendars.
+	// Calendar is true for a kind whose accounts are each a calendar.Calendar.
 	Calendar bool
 }
 
@@ -56,14 +55,6 @@ type State struct {
 
 // About is what people are told of an account.
 type About = api.AccountAbout
-
-// Calendar is what the calendar tools need of an account, see calendar.Calendars.
-type Calendar interface {
-	Events(ctx context.Context, span calendar.Span) (calendar.Found, error)
-	Event(ctx context.Context, id string, zone *time.Location) (calendar.Event, error)
-	Plan(ctx context.Context, d calendar.Draft) (calendar.Plan, error)
-	Create(ctx context.Context, d calendar.Draft) (calendar.Event, error)
-}
 
 // Config is what a Service needs.
 type Config struct {
@@ -363,8 +354,8 @@ func (o One[T]) Open(ctx context.Context) (t T, err error) {
 }
 
 // calendarOf opens the calendars of an account.
-func (s *Service) calendarOf(ctx context.Context, name string) (Calendar, error) {
-	return One[Calendar]{s, name}.Open(ctx)
+func (s *Service) calendarOf(ctx context.Context, name string) (calendar.Calendar, error) {
+	return One[calendar.Calendar]{s, name}.Open(ctx)
 }
 
 // forModel turns a fault into an error of a tool.

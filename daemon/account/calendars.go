@@ -3,7 +3,8 @@ package account
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,38 +14,44 @@ import (
 
 var _ calendar.Calendars = (*Service)(nil)
 
+// opening is an account with calendars, or why it cannot be opened.
+type opening struct {
+	name string
+	calendar.Calendar
+	err error
+}
+
+// calendars opens the accounts with calendars one after the other; account "" means all of them. One that the owner has granted no calendars is left out.
+func (s *Service) calendars(ctx context.Context, account string) iter.Seq[opening] {
+	return func(yield func(opening) bool) {
+		for _, name := range s.Accounts() {
+			if account != "" && account != name {
+				continue
+			}
+			if c, err := s.calendarOf(ctx, name); (err != nil || !without(c)) && !yield(opening{name, c, err}) {
+				return
+			}
+		}
+	}
+}
+
 // Events asks all accounts. One that fails becomes a note if another answers.
-func (s *Service) Events(ctx context.Context, span calendar.Span) (found calendar.Found, err error) {
-	var first error
-	answered := false
-	for _, name := range s.Accounts() {
-		if span.Account != "" && span.Account != name {
-			continue
+func (s *Service) Events(ctx context.Context, span calendar.Span) (calendar.Found, error) {
+	list := slices.Collect(s.calendars(ctx, span.Account))
+	if len(list) == 0 {
+		return calendar.Found{}, noCalendar()
+	}
+	return calendar.Gather(ctx, "account", list, func(o opening) string { return o.name }, func(o opening, found *calendar.Found) error {
+		if o.err != nil {
+			return o.err
 		}
-		c, err := s.calendarOf(ctx, name)
-		if err == nil && without(c) {
-			continue
-		}
-		var one calendar.Found
-		if err == nil {
-			one, err = c.Events(ctx, span)
-		}
-		if ctx.Err() != nil {
-			return found, ctx.Err()
-		}
+		one, err := o.Events(ctx, span)
 		if err != nil {
-			_, text, _, _ := tools.Refusal(err)
-			first = cmp.Or(first, err)
-			found.Notes = append(found.Notes, fmt.Sprintf("the account %s could not be read: %s", name, cmp.Or(text, err.Error())))
-			continue
+			return err
 		}
-		answered = true
 		found.Events, found.Notes = append(found.Events, one.Events...), append(found.Notes, one.Notes...)
-	}
-	if !answered {
-		return found, cmp.Or(first, noCalendar())
-	}
-	return found, nil
+		return nil
+	})
 }
 
 func noCalendar() error {
@@ -52,7 +59,7 @@ func noCalendar() error {
 }
 
 // without reports whether the owner has granted an account no calendars.
-func without(c Calendar) bool {
+func without(c calendar.Calendar) bool {
 	granted, ok := c.(interface{ HasCalendar() bool })
 	return ok && !granted.HasCalendar()
 }
@@ -73,18 +80,12 @@ func (s *Service) Event(ctx context.Context, id string, zone *time.Location) (ca
 }
 
 // taker returns the first account that takes a draft.
-func (s *Service) taker(ctx context.Context, d calendar.Draft) (c Calendar, p calendar.Plan, err error) {
+func (s *Service) taker(ctx context.Context, d calendar.Draft) (c calendar.Calendar, p calendar.Plan, err error) {
 	var first error
-	for _, name := range s.Accounts() {
-		if d.Account != "" && d.Account != name {
-			continue
-		}
-		if c, err = s.calendarOf(ctx, name); err == nil {
-			if without(c) {
-				continue
-			}
-			if p, err = c.Plan(ctx, d); err == nil {
-				return c, p, nil
+	for o := range s.calendars(ctx, d.Account) {
+		if err = o.err; err == nil {
+			if p, err = o.Plan(ctx, d); err == nil {
+				return o.Calendar, p, nil
 			}
 		}
 		first = cmp.Or(first, err)

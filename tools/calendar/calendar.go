@@ -21,10 +21,15 @@ import (
 // Group is the group of these tools.
 const Group = "calendar"
 
-// Calendars are the owner's calendars at all services. Errors for the model are those of tools.Refuse. It is safe for concurrent use.
+// Calendars are the owner's calendars at all services.
 type Calendars interface {
 	// Accounts returns the names of the accounts with calendars. It asks no server.
 	Accounts() []string
+	Calendar
+}
+
+// Calendar is the calendars of an account, or of several. Errors for the model are those of tools.Refuse. It is safe for concurrent use.
+type Calendar interface {
 	// Events returns what happens in a span, recurring events expanded.
 	Events(ctx context.Context, span Span) (Found, error)
 	// Event returns an event that Events has named.
@@ -46,6 +51,28 @@ type Span struct {
 type Found struct {
 	Events []Event  // by start
 	Notes  []string // what is missing or uncertain, one sentence each
+}
+
+// Gather reads the events of several sources: of accounts, or of the calendars of one. A source that cannot be read becomes a note if another can;
+// otherwise the error is that of the first. what and name say in the note which source it is.
+func Gather[S any](ctx context.Context, what string, sources []S, name func(S) string, read func(S, *Found) error) (found Found, first error) {
+	answered := false
+	for _, s := range sources {
+		err := read(s, &found)
+		switch {
+		case err == nil:
+			answered = true
+		case ctx.Err() != nil:
+			return found, ctx.Err()
+		default:
+			first = cmp.Or(first, err)
+			found.Notes = append(found.Notes, fmt.Sprintf("the %s %s could not be read: %s", what, name(s), tools.Sentence(err)))
+		}
+	}
+	if answered {
+		return found, nil
+	}
+	return found, first
 }
 
 // Event is an event, or one instance of a recurring event. Its texts are those of others.

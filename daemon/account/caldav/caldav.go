@@ -7,13 +7,13 @@
 package caldav
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,42 +82,19 @@ func Open(name string, web Web, s Settings) (*Account, error) {
 const budget = 5 * time.Second
 
 // Events returns what happens in a span. A calendar that cannot be read becomes a note if another can.
-func (a *Account) Events(ctx context.Context, span calendar.Span) (found calendar.Found, err error) {
-	var first error
-	read, asked := 0, 0
+func (a *Account) Events(ctx context.Context, span calendar.Span) (calendar.Found, error) {
+	list := slices.DeleteFunc(slices.Clone(a.s.Calendars), func(c Calendar) bool { return !named(c, span.Calendar) })
+	if len(list) == 0 {
+		return calendar.Found{}, a.unknown(span.Calendar)
+	}
 	begun := time.Now()
-	for _, cal := range a.s.Calendars {
-		if span.Calendar != "" && !named(cal, span.Calendar) {
-			continue
+	return calendar.Gather(ctx, "calendar", list, func(c Calendar) string { return c.Name }, func(c Calendar, found *calendar.Found) error {
+		objects, err := a.objects(ctx, c, span)
+		if err == nil {
+			a.collect(found, c, objects, span, begun)
 		}
-		asked++
-		list, err := a.objects(ctx, cal, span)
-		if err != nil {
-			if ctx.Err() != nil {
-				return found, ctx.Err()
-			}
-			first = cmp.Or(first, err)
-			found.Notes = append(found.Notes, fmt.Sprintf("the calendar %s could not be read: %s", cal.Name, sentence(err)))
-			continue
-		}
-		read++
-		a.collect(&found, cal, list, span, begun)
-	}
-	switch {
-	case asked == 0:
-		return found, a.unknown(span.Calendar)
-	case read == 0:
-		return found, first
-	}
-	return found, nil
-}
-
-// sentence is the text of an error without its code.
-func sentence(err error) string {
-	if _, text, _, ok := tools.Refusal(err); ok {
-		return text
-	}
-	return err.Error()
+		return err
+	})
 }
 
 func named(c Calendar, part string) bool {
@@ -322,5 +299,5 @@ func (a *Account) doubtful(ctx context.Context, id string, d calendar.Draft, got
 			return e, cause // it answered twice that there is no event
 		}
 	}
-	return e, tools.Refuse(tools.OutcomeUnknown, "look into the calendar before you try again", "it is not known whether the event was created: %s", sentence(cause))
+	return e, tools.Refuse(tools.OutcomeUnknown, "look into the calendar before you try again", "it is not known whether the event was created: %s", tools.Sentence(cause))
 }

@@ -106,44 +106,18 @@ func (a Agenda) pages(ctx context.Context, path string, q url.Values, scope stri
 }
 
 // Events returns what happens in a span. A calendar that cannot be read becomes a note if another can.
-func (a Agenda) Events(ctx context.Context, span calendar.Span) (found calendar.Found, err error) {
-	var first error
-	asked, read := 0, 0
-	for _, c := range a.s.Calendars {
-		if !named(c, span.Calendar) {
-			continue
-		}
-		asked++
-		err := a.events(ctx, c, span, &found)
-		if ctx.Err() != nil {
-			return found, ctx.Err()
-		}
-		if err != nil {
-			first = cmp.Or(first, err)
-			found.Notes = append(found.Notes, fmt.Sprintf("the calendar %s could not be read: %s", c.Name, sentence(err)))
-			continue
-		}
-		read++
+func (a Agenda) Events(ctx context.Context, span calendar.Span) (calendar.Found, error) {
+	list := slices.DeleteFunc(slices.Clone(a.s.Calendars), func(c Calendar) bool { return !named(c, span.Calendar) })
+	if len(list) == 0 {
+		return calendar.Found{}, a.unknown(span.Calendar)
 	}
-	switch {
-	case asked == 0:
-		return found, a.unknown(span.Calendar)
-	case read == 0:
-		return found, first
-	}
-	return found, nil
+	return calendar.Gather(ctx, "calendar", list, func(c Calendar) string { return c.Name }, func(c Calendar, found *calendar.Found) error {
+		return a.events(ctx, c, span, found)
+	})
 }
 
 func named(c Calendar, part string) bool {
 	return strings.Contains(strings.ToLower(c.Name), strings.ToLower(part))
-}
-
-// sentence is the text of an error without its code.
-func sentence(err error) string {
-	if _, text, _, ok := tools.Refusal(err); ok {
-		return text
-	}
-	return err.Error()
 }
 
 // unknown is the error for a calendar that is not there.
@@ -334,7 +308,7 @@ func (a Agenda) Create(ctx context.Context, d calendar.Draft) (calendar.Event, e
 	if lost == nil {
 		return ev, nil
 	}
-	return ev, tools.Refuse(tools.OutcomeUnknown, "look into the calendar before you try again", "it is not known whether the event was created: %s", sentence(err))
+	return ev, tools.Refuse(tools.OutcomeUnknown, "look into the calendar before you try again", "it is not known whether the event was created: %s", tools.Sentence(err))
 }
 
 // lookAgain is how long hob looks for an effect whose answer was lost.

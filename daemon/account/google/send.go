@@ -97,7 +97,7 @@ func (a Mailbox) afterFault(ctx context.Context, d gmail.Draft, j journal, cause
 		if !ok {
 			code = tools.Cancelled
 		}
-		return gmail.Sent{}, tools.Refuse(code, hint, "the mail was not sent: %s", sentence(cause))
+		return gmail.Sent{}, tools.Refuse(code, hint, "the mail was not sent: %s", tools.Sentence(cause))
 	case status(err) == http.StatusNotFound:
 		return a.wasSent(ctx, d, j)
 	}
@@ -109,7 +109,7 @@ func unknown(ctx context.Context, cause error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return cause
 	}
-	return tools.Refuse(tools.OutcomeUnknown, "look into Drafts and Sent before you try again", "it is not known whether the mail was sent: %s", sentence(cause))
+	return tools.Refuse(tools.OutcomeUnknown, "look into Drafts and Sent before you try again", "it is not known whether the mail was sent: %s", tools.Sentence(cause))
 }
 
 // wasSent looks a mail up whose draft is gone, in its conversation. The owner may have deleted the draft by hand: then nothing there was sent since.
