@@ -261,7 +261,7 @@ func (l *Live) editDraft(ctx context.Context, g LiveAnswer, v *draftView, editor
 	})
 }
 
-// exclusive calls f while no lane works on the address. It does nothing if a lane does, or the address rests.
+// exclusive calls f while no worker sends to the address. It does nothing if one does, or the address rests.
 func (l *Live) exclusive(a event.Address, f func()) {
 	if !l.Pump.take(a) {
 		return

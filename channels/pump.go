@@ -93,12 +93,12 @@ type Config struct {
 
 // Limits of the pump.
 const (
-	lanes        = 8                // addresses worked on at the same time
+	maxWorkers   = 8                // addresses worked on at the same time
 	batch        = 1024             // rows read at a time
 	awayNap      = 5 * time.Second  // before a channel that cannot be used is tried again
 	triesAway    = 5                // tries of a message whose channel's server cannot be reached, some 15 s
 	errorNap     = time.Second      // after a store error
-	allHeads     = 10_000           // more than there are lanes: all rows that a crash interrupted
+	allHeads     = 10_000           // more than there are workers: all rows that a crash interrupted
 	maxRecovered = 5                // unconfirmed sends that are repeated after a restart
 	sendTime     = time.Minute      // timeout of a send
 	drainTime    = 8 * time.Second  // time for running sends at shutdown
@@ -133,7 +133,7 @@ func NewPump(c Config) *Pump {
 // Run delivers until ctx ends, then waits a few seconds for running sends and returns nil. A store error ends
 // it too; the caller runs it again.
 func (p *Pump) Run(ctx context.Context) error {
-	done := make(chan struct{}, lanes)
+	done := make(chan struct{}, maxWorkers)
 	running := 0
 	defer func() {
 		for ; running > 0; running-- {
@@ -145,7 +145,7 @@ func (p *Pump) Run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		now := p.Clock.Wall() // one instant for Ready and NextDue, so that nothing falls between them
-		n, err := p.start(ctx, now, lanes-running, done)
+		n, err := p.start(ctx, now, maxWorkers-running, done)
 		running += n
 		if err != nil {
 			return sys.UnlessDone(ctx, err)
@@ -168,7 +168,7 @@ func (p *Pump) Run(ctx context.Context) error {
 	return nil
 }
 
-// start opens a lane for each row that can be worked on, at most free of them, and returns their number.
+// start starts a worker for each row that can be worked on, at most free of them, and returns their number.
 func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- struct{}) (int, error) {
 	if free == 0 {
 		return 0, nil
@@ -184,26 +184,26 @@ func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- s
 			break
 		}
 		if before[row.To] || !p.take(row.To) {
-			continue // a lane may have changed the row after it was read
+			continue // a worker may have changed the row after it was read
 		}
 		started++
 		p.Once("deliver to "+string(row.To), func() error {
 			defer func() { done <- struct{}{} }()
 			defer p.free(row.To)
-			return sys.UnlessDone(ctx, p.lane(ctx, row))
+			return sys.UnlessDone(ctx, p.deliver(ctx, row))
 		})
 	}
 	return started, nil
 }
 
-// working returns the addresses that have a lane.
+// working returns the addresses that have a worker.
 func (p *Pump) working() map[event.Address]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.busy)
 }
 
-// take reserves an address for one lane. It fails if another lane has it, or it rests.
+// take reserves an address for one worker. It fails if another worker has it, or it rests.
 func (p *Pump) take(a event.Address) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ func TestPumpProperties(t *testing.T) {
 			sizes = append(sizes, rapid.IntRange(1, 150).Draw(rt, "words"))
 		}
 		scripts := map[event.Address][]string{}
-		slow := map[event.Address]time.Duration{} // so that nothing happens at the same instant in two lanes
+		slow := map[event.Address]time.Duration{} // so that nothing happens at the same instant in two workers
 		for i, a := range all {
 			scripts[a] = rapid.SliceOfN(outcomes, 0, 12).Draw(rt, "script")
 			slow[a] = time.Duration(i+1) * 7 * time.Millisecond
@@ -64,7 +64,7 @@ func audit(r *pumpHarness) (faults []string) {
 		if count[at] > 1 && !marked && !keyed {
 			bad("%v arrived twice without a mark: %q", at, a.body)
 		}
-		if marked && !a.unsureWas && r.mouth.fell == 0 { // a crash in one lane interrupts the others
+		if marked && !a.unsureWas && r.mouth.fell == 0 { // a crash in one worker interrupts the others
 			bad("%v is marked without need: %q", at, a.body)
 		}
 		if count[at] > 1 && strings.HasPrefix(string(a.to), "finder:") {

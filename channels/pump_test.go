@@ -385,7 +385,7 @@ func TestPumpOutlivesAStoreThatFails(t *testing.T) {
 func TestPumpDoesNotWorkOnRowsThatHaveChanged(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *pumpHarness) {
 		r.slow = 10 * time.Millisecond
-		for i := range 6 { // lanes of different lengths, so that one ends while the outbox is read for another
+		for i := range 6 { // workers of different lengths, so that one ends while the outbox is read for another
 			a := event.Address(fmt.Sprintf("plain:%d", i))
 			r.mouth.slow = map[event.Address]time.Duration{"plain:1": 5 * time.Millisecond, "plain:2": 12 * time.Millisecond, "plain:3": 27 * time.Millisecond}
 			r.say(a, "one")

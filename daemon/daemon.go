@@ -91,7 +91,7 @@ type agentParts struct {
 	transcription transcribe.Service
 	commands      *agent.CommandHandler
 	thread        *agent.Thread
-	lanes         *agent.SubagentPool
+	subagents     *agent.SubagentPool
 }
 
 // triggerParts make hob act by itself.

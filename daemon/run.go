@@ -186,7 +186,7 @@ func (d *daemon) serve(ctx context.Context, srv *server.Server, start time.Durat
 	// Data flows from in (channels, API, scheduler) through core (turns) to out (sends). Senders start first, receivers last.
 	out.Go(out.ctx, "outbox", d.pump.Run)
 	core.Go(core.ctx, "thread", d.thread.Run)
-	core.Go(core.ctx, "sub-agents", d.lanes.Run)
+	core.Go(core.ctx, "sub-agents", d.subagents.Run)
 	core.Go(core.ctx, "background commands", d.tools.Registry.Run)
 	core.Go(core.ctx, "commands", d.commands.Run)
 	in.Go(in.ctx, "model windows", d.models.Run)

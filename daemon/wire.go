@@ -42,7 +42,7 @@ var (
 	_ agent.Queue          = store.Turns{}   // the thread takes rows
 	_ agent.Turns          = store.Turns{}   // and commits steps
 	_ agent.Prompts        = store.Turns{}
-	_ agent.Children       = store.Subagents{} // the lanes of sub-agents
+	_ agent.Children       = store.Subagents{} // runs sub-agents
 	_ agent.Commands       = store.Commands{}  // serves commands
 	_ agent.Conversations  = store.Commands{}
 	_ agent.Stops          = store.Commands{}
@@ -183,7 +183,7 @@ func room(s store.Spending) func(ctx context.Context) (micros, tokens int64, err
 	}
 }
 
-// wireAgent makes what answers messages: commands, the thread, and the lanes of its sub-agents.
+// wireAgent makes what answers messages: commands, the thread, and the pool of its sub-agents.
 func (d *daemon) wireAgent() {
 	d.transcription = transcribe.Service{
 		Rows: d.store.Turns, Open: d.artifacts.Content, Reserve: transcribe.Booked(d.store.Spending, "voice notes"), Log: d.log, Endpoint: d.network.transcription,
@@ -198,7 +198,7 @@ func (d *daemon) wireAgent() {
 		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear, Recall: recall(d),
 		Settings: d.settings.read, Feed: &d.feed, Hidden: d.secrets.Writer, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
-	d.lanes = &agent.SubagentPool{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}
+	d.subagents = &agent.SubagentPool{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}
 }
 
 // wireScheduler makes what fires by itself, and the webhooks.
@@ -240,7 +240,7 @@ func (d *daemon) wireChannels(in stage) {
 
 // wireOutgoing makes what sends messages, and shows them while they are being written.
 func (d *daemon) wireOutgoing(out stage) {
-	// What hob sends goes: row of the outbox, signal, pump, lane of the address, channel. The lane commits around each try.
+	// What hob sends goes: row of the outbox, signal, pump, worker of the address, channel. The worker commits around each try.
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store.Outbox, Channel: d.recipients.Channels.Channel, Owner: d.recipients.Owner, Elsewhere: d.recipients.Elsewhere, Right: d.recipients.Right, Zone: d.zone.location,
 		Report: d.host.Sent, Receives: d.recipients.Channels.Receives, Away: d.recipients.Channels.Away, Once: out.Once, Open: d.artifacts.Content,

@@ -91,7 +91,7 @@ func TestForegroundChildrenSideBySide(t *testing.T) {
 			t.Errorf("the parent %+v", one)
 		}
 		valid(t, r.model.(*llmtest.Script).Requests())
-	}, lanes, func(*harness) { *h = held{} })
+	}, withSubagents, func(*harness) { *h = held{} })
 }
 
 // An answer may ask for more sub-agents than a conversation may have open: the rest starts when others have ended.
@@ -109,7 +109,7 @@ func TestTwentyForegroundChildren(t *testing.T) {
 		if len(got) != 20 {
 			t.Errorf("%d results", len(got))
 		}
-	}, lanes)
+	}, withSubagents)
 }
 
 // The end of one sub-agent, by its own time limit or by the owner, leaves the others alone.
@@ -130,12 +130,12 @@ func TestOneOfSeveralChildrenEnds(t *testing.T) {
 		if len(got) != 3 || !strings.Contains(got[0], "TIMEOUT") || got[1] != "answer of p1" || got[2] != "answer of p2" {
 			t.Errorf("results %q", got)
 		}
-	}, lanes, func(*harness) { *h = held{} })
+	}, withSubagents, func(*harness) { *h = held{} })
 	bubble(t, parentAndChild(spawns(foreground(3)...), h.child), func(r *harness) {
 		r.ask("go")
 		r.ask("/stop")
 		r.wantStates(turn.Stopped, turn.Stopped, turn.Stopped, turn.Stopped)
-	}, lanes, func(*harness) { *h = held{} })
+	}, withSubagents, func(*harness) { *h = held{} })
 }
 
 // A call of another kind between two sub-agents waits for the first one, and so does what follows it.
@@ -156,7 +156,7 @@ func TestAnotherCallBetweenChildren(t *testing.T) {
 		if got := r.results(1); len(got) != 3 || got[0] != "answer of p0" || got[2] != "answer of p1" {
 			t.Errorf("results %q", got)
 		}
-	}, lanes, func(*harness) { *h = held{} })
+	}, withSubagents, func(*harness) { *h = held{} })
 }
 
 // After a crash while several run, each of them goes on, and the parent reads each answer once.
@@ -183,8 +183,8 @@ func TestSeveralChildrenSurviveACrash(t *testing.T) {
 				}
 			}
 			valid(t, n.model.(*llmtest.Script).Requests())
-		}, lanes)
-	}, lanes, func(r *harness) { first = r })
+		}, withSubagents)
+	}, withSubagents, func(r *harness) { first = r })
 }
 
 // A preset changes the prompt of a sub-agent and nothing else, and a resumed one keeps it.
@@ -231,5 +231,5 @@ func TestPresets(t *testing.T) {
 		}
 		r.ask("change")
 		contains(t, r.lastBody(), "leave preset out")
-	}, lanes)
+	}, withSubagents)
 }

@@ -37,8 +37,8 @@ func (r *harness) reader(name string, i tools.Intent, run runner) tools.Tool {
 	return tools.New[args, nothing](tools.Spec{Name: name, Group: "test", Description: "Reads.", ReadOnly: true}, r.intent(name, i, nil), r.run(name, run))
 }
 
-// lanes gives a rig the tools of sub-agents and what they read. They are wired when the store is open.
-func lanes(r *harness) {
+// withSubagents gives a harness the tools of sub-agents and the rows that they read. The store must be open first.
+func withSubagents(r *harness) {
 	relations := &late{r: r}
 	r.with(
 		sessions.NewSessionsSpawn(relations, func(name string) error {
@@ -137,7 +137,7 @@ func TestForegroundChild(t *testing.T) {
 			}
 		}
 		valid(t, r.model.(*llmtest.Script).Requests())
-	}, lanes)
+	}, withSubagents)
 }
 
 func TestBackgroundChild(t *testing.T) {
@@ -166,11 +166,11 @@ func TestBackgroundChild(t *testing.T) {
 		if out := r.outbox(); out[len(out)-1].To != chat {
 			t.Errorf("it goes to %s", out[len(out)-1].To)
 		}
-	}, lanes, func(*harness) { gate = make(chan struct{}) })
+	}, withSubagents, func(*harness) { gate = make(chan struct{}) })
 }
 
-// Four run at once; a fifth waits for a lane.
-func TestFourLanes(t *testing.T) {
+// Four run at once; a fifth waits until one has ended.
+func TestFourSubagents(t *testing.T) {
 	var mu sync.Mutex
 	now, most := 0, 0
 	gate := make(chan struct{})
@@ -204,7 +204,7 @@ func TestFourLanes(t *testing.T) {
 				t.Errorf("turn %d is %s", one.ID, one.State)
 			}
 		}
-	}, lanes, func(*harness) { gate = make(chan struct{}) })
+	}, withSubagents, func(*harness) { gate = make(chan struct{}) })
 }
 
 // After a crash in any state the sub-agent goes on, and its parent gets one result.
@@ -257,8 +257,8 @@ func childCrash(t *testing.T, at string, background bool) {
 				t.Errorf("%d tokens are still reserved", b.ReservedTokens)
 			}
 			valid(t, n.model.(*llmtest.Script).Requests())
-		}, lanes)
-	}, lanes, func(r *harness) {
+		}, withSubagents)
+	}, withSubagents, func(r *harness) {
 		first = r
 		r.with(r.reader("read", tools.Intent{}, func(context.Context, tools.Call, string) (tools.Result, error) {
 			if at == "read" {
@@ -286,8 +286,8 @@ func TestCrashAfterAChild(t *testing.T) {
 			n.settle()
 			n.wantStates(turn.Done, turn.Done)
 			n.wantBodies("heard: found")
-		}, lanes)
-	}, lanes, func(r *harness) { first = r })
+		}, withSubagents)
+	}, withSubagents, func(r *harness) { first = r })
 }
 
 func TestStopEndsChildren(t *testing.T) {
@@ -315,7 +315,7 @@ func TestStopEndsChildren(t *testing.T) {
 				t.Errorf("then it says %q", r.lastBody())
 			}
 			valid(t, r.model.(*llmtest.Script).Requests())
-		}, lanes)
+		}, withSubagents)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestStopOfOneTurn(t *testing.T) {
 		r.settle()
 		r.wantStates(turn.Stopped, turn.Stopped, turn.Done, turn.Stopped)
 		contains(t, r.lastBody(), "CANCELLED: sub-agent t3_1 was stopped")
-	}, lanes)
+	}, withSubagents)
 }
 
 func TestChildrenHaveADeadline(t *testing.T) {
@@ -351,7 +351,7 @@ func TestChildrenHaveADeadline(t *testing.T) {
 		if n := len(r.bodies()); n != 1 {
 			t.Errorf("the owner was told %q", r.bodies())
 		}
-	}, lanes)
+	}, withSubagents)
 }
 
 // Dead sub-agents are results too.
@@ -367,7 +367,7 @@ func TestDeadChildReports(t *testing.T) {
 		if n := len(r.bodies()); n != 1 {
 			t.Errorf("the owner was told %q", r.bodies())
 		}
-	}, lanes)
+	}, withSubagents)
 }
 
 func TestDrainedChildrenGoOn(t *testing.T) {
@@ -393,7 +393,7 @@ func TestDrainedChildrenGoOn(t *testing.T) {
 		if n := r.turns()[1].Attempts; n != 1 {
 			t.Errorf("%d attempts", n)
 		}
-	}, lanes)
+	}, withSubagents)
 }
 
 // Whatever a sub-agent calls, it has six tools that read; nobody is asked for it.
@@ -421,7 +421,7 @@ func TestChildrenCannotWrite(t *testing.T) {
 			if len(r.questions()) != 0 || r.times("note")+r.times("shell")+r.times("look")+r.times("ls")+r.times("grep") != 0 {
 				t.Errorf("%+v asked %+v and ran %v", tc.use, r.questions(), r.ran)
 			}
-		}, lanes, func(r *harness) {
+		}, withSubagents, func(r *harness) {
 			r.with(r.tool("ls", tools.Intent{Effect: tools.Read}, nil),
 				r.reader("grep", tools.Intent{Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{{Path: "/home/x/.ssh/id", Area: tools.Sensitive}}}, nil))
 		})
@@ -437,7 +437,7 @@ func TestDepthOne(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		r.ask("/stop")
-	}, lanes)
+	}, withSubagents)
 }
 
 // Foreign text that a sub-agent has read taints every turn that reads its answer. A tainted parent starts a tainted sub-agent.
@@ -468,7 +468,7 @@ func TestTaintOfChildren(t *testing.T) {
 					t.Errorf("the report's turn is asked by %s, %v", st.Turn.Asker, err)
 				}
 			}
-		}, lanes, foreign)
+		}, withSubagents, foreign)
 	}
 	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), usable("clean")), func(r *harness) {
 		r.post(stranger("go"))
@@ -481,5 +481,5 @@ func TestTaintOfChildren(t *testing.T) {
 				t.Errorf("turn %d: %+v, %v", one.ID, st.Turn, err)
 			}
 		}
-	}, lanes)
+	}, withSubagents)
 }

@@ -27,7 +27,7 @@ func TestBudgetOfChildren(t *testing.T) {
 		if len(b.Sources) != 1 || b.Sources[0].Source != "main" {
 			t.Errorf("spent for %+v", b.Sources)
 		}
-	}, lanes, func(r *harness) { r.limits.Requests = 10 })
+	}, withSubagents, func(r *harness) { r.limits.Requests = 10 })
 }
 
 func TestResumeAndModel(t *testing.T) {
@@ -58,5 +58,5 @@ func TestResumeAndModel(t *testing.T) {
 		r.ask("what")
 		contains(t, r.lastBody(), "there is small")
 		r.wantStates(turn.Done, turn.Done, turn.Done, turn.Done, turn.Done, turn.Done)
-	}, lanes, func(r *harness) { r.small = small })
+	}, withSubagents, func(r *harness) { r.small = small })
 }

@@ -56,15 +56,15 @@ type harness struct {
 	shelved  map[string]string
 	ext      int
 
-	small    llm.Model                     // that sub-agents can be given
-	wrap     func(agent.Turns) agent.Turns // wraps the store's turns
-	recall   agent.Recall
-	system   func(guest bool) []turn.Section
-	thread   *agent.Thread
-	lanes    *agent.SubagentPool
-	commands *agent.CommandHandler
-	group    *sys.Group
-	stop     context.CancelFunc
+	small     llm.Model                     // that sub-agents can be given
+	wrap      func(agent.Turns) agent.Turns // wraps the store's turns
+	recall    agent.Recall
+	system    func(guest bool) []turn.Section
+	thread    *agent.Thread
+	subagents *agent.SubagentPool
+	commands  *agent.CommandHandler
+	group     *sys.Group
+	stop      context.CancelFunc
 }
 
 // bubble runs a test in a bubble of fake time with a rig that is up.
@@ -159,7 +159,7 @@ func (r *harness) wire() {
 		r.thread.Turns = r.wrap(r.store.Turns)
 	}
 	r.thread.Boundary = r.commands.Serve
-	r.lanes = &agent.SubagentPool{Thread: r.thread, Children: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
+	r.subagents = &agent.SubagentPool{Thread: r.thread, Children: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
 }
 
 // board answers the commands that only look.
@@ -195,7 +195,7 @@ func (r *harness) start() {
 	})
 	r.group.Go(ctx, "thread", r.thread.Run)
 	r.group.Go(ctx, "commands", r.commands.Run)
-	r.group.Go(ctx, "lanes", r.lanes.Run)
+	r.group.Go(ctx, "subagents", r.subagents.Run)
 }
 
 // halt ends the thread and the command handler, as at a shutdown.

@@ -115,7 +115,7 @@ func TestLimitsOfWhatGoesOn(t *testing.T) {
 		if contains(t, r.lastBody(), "this job may only call sessions_spawn"); r.times("shell") != 0 || len(r.questions()) != 0 {
 			t.Errorf("shell ran %d times, with %d questions", r.times("shell"), len(r.questions()))
 		}
-	}, lanes)
+	}, withSubagents)
 }
 
 // sweeper is a command of the sandbox: what it has written it finds out itself, in a tainted turn only.

@@ -16,7 +16,7 @@ import (
 // MaxSubagents is the number of sub-agents that run at the same time. Others wait until one of them ends.
 const MaxSubagents = 4
 
-// Children gives the lanes the turns of sub-agents.
+// Children gives SubagentPool the turns of sub-agents.
 type Children interface {
 	// TakeChild claims the oldest turn of a sub-agent that can run. held are the turns that are already being stepped.
 	// It returns false when there is none.
@@ -40,18 +40,18 @@ type SubagentPool struct {
 
 // Run steps sub-agents until ctx ends. Then it puts the running ones back into the queue.
 func (l *SubagentPool) Run(ctx context.Context) (err error) {
-	lanes := sys.NewGroup(l.Thread.Log, nil)
+	running := sys.NewGroup(l.Thread.Log, nil)
 	inner, stop := context.WithCancel(ctx)
 	defer func() {
 		stop()
-		lanes.Wait()
+		running.Wait()
 		err = errors.Join(err, l.Children.DrainChildren(context.WithoutCancel(ctx)))
 	}()
 	ended := make(chan struct{}, 1)
 	for ctx.Err() == nil {
 		// The signal is taken before the rows are read, so that no commit between the two is missed.
 		wake := l.Thread.Queue.InboxSignal()
-		err := l.fill(inner, lanes, ended)
+		err := l.fill(inner, running, ended)
 		if err == nil && len(l.tracked()) > 0 {
 			err = l.halt(ctx)
 		}
@@ -63,11 +63,11 @@ func (l *SubagentPool) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// wait returns when there may be something to do: after a commit, when a lane is free, or, while sub-agents run, after laneSleep.
+// wait returns when there may be something to do: after a commit, when a sub-agent has ended, or, while sub-agents run, after subagentSleep.
 func (l *SubagentPool) wait(ctx context.Context, wake, ended <-chan struct{}) {
 	sleep := sys.LongestSleep
 	if len(l.tracked()) > 0 {
-		sleep = laneSleep
+		sleep = subagentSleep
 	}
 	timer := l.Thread.Clock.Timer(sleep)
 	defer timer.Stop()
@@ -79,8 +79,8 @@ func (l *SubagentPool) wait(ctx context.Context, wake, ended <-chan struct{}) {
 	}
 }
 
-// fill starts sub-agents in the free lanes.
-func (l *SubagentPool) fill(ctx context.Context, lanes *sys.Group, ended chan<- struct{}) error {
+// fill starts sub-agents until MaxSubagents run.
+func (l *SubagentPool) fill(ctx context.Context, running *sys.Group, ended chan<- struct{}) error {
 	for {
 		held := l.tracked()
 		if len(held) >= MaxSubagents {
@@ -95,11 +95,11 @@ func (l *SubagentPool) fill(ctx context.Context, lanes *sys.Group, ended chan<- 
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		l.track(id, cancel)
-		lanes.Once(fmt.Sprintf("sub-agent's turn %d", id), func() error {
+		running.Once(fmt.Sprintf("sub-agent's turn %d", id), func() error {
 			defer signal(ended)
 			defer l.untrack(id)
 			defer cancel(nil)
-			// The row says how the turn ended, so the lane reports nothing to the parent.
+			// The row says how the turn ended, so the goroutine reports nothing to the parent.
 			return l.step(ctx, id)
 		})
 	}
@@ -164,7 +164,7 @@ func (l *SubagentPool) track(id int64, cancel context.CancelCauseFunc) {
 	l.running[id] = cancel
 }
 
-// untrack frees the lane of a turn whose step has returned.
+// untrack notes that the step of a turn has returned.
 func (l *SubagentPool) untrack(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -64,7 +64,7 @@ func TestMindingAChild(t *testing.T) {
 		}
 		r.ask("stop")
 		contains(t, r.lastBody(), "which one? 0 are open")
-	}, lanes)
+	}, withSubagents)
 }
 
 func TestWaitingNoLonger(t *testing.T) {
@@ -79,7 +79,7 @@ func TestWaitingNoLonger(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		r.settle()
 		contains(t, r.lastBody(), "has done its task:\nfound")
-	}, lanes)
+	}, withSubagents)
 }
 
 func TestStoppingAChild(t *testing.T) {
@@ -92,7 +92,7 @@ func TestStoppingAChild(t *testing.T) {
 		if f, ok := event.AsFault(r.store.Calls.Record(context.Background(), other)); !ok || f.Kind != event.Missing {
 			t.Errorf("another conversation may stop it: %v", f)
 		}
-	}, lanes)
+	}, withSubagents)
 }
 
 // One that has ended in between is not waited for: nothing would end the wait.
@@ -104,7 +104,7 @@ func TestAwaitOfTheEnded(t *testing.T) {
 				t.Errorf("%s may be waited for: %v", id, f)
 			}
 		}
-	}, lanes)
+	}, withSubagents)
 }
 
 func TestMostOpenChildren(t *testing.T) {
@@ -126,11 +126,11 @@ func TestMostOpenChildren(t *testing.T) {
 			}
 		}
 		contains(t, r.lastBody(), "16 sub-agents")
-	}, lanes)
+	}, withSubagents)
 }
 
-// A lane whose sub-agent meets an error, or panics, is free again, and the turn counts an attempt.
-func TestErrorInALane(t *testing.T) {
+// When a sub-agent meets an error or panics, another one can start, and the turn counts an attempt.
+func TestErrorInASubagent(t *testing.T) {
 	for _, broken := range []func(){func() {}, func() { panic("broken") }} {
 		n := 0
 		bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), usable("found")), func(r *harness) {
@@ -142,7 +142,7 @@ func TestErrorInALane(t *testing.T) {
 			if r.lastBody() != "heard: found" || n < 2 {
 				t.Errorf("it says %q", r.lastBody())
 			}
-		}, lanes, func(r *harness) {
+		}, withSubagents, func(r *harness) {
 			r.wrap = func(l agent.Turns) agent.Turns {
 				return brokenOnce{l, func(id int64) error {
 					if id != 2 {
@@ -182,7 +182,7 @@ func TestSendToASession(t *testing.T) {
 		if out := r.outbox(); out[len(out)-1].To != chat {
 			t.Errorf("the answer goes to %s", out[len(out)-1].To)
 		}
-	}, lanes)
+	}, withSubagents)
 }
 
 // brokenOnce is a store of turns. A test makes its reads fail.
@@ -198,8 +198,8 @@ func (b brokenOnce) Load(ctx context.Context, id int64) (turn.Snapshot, error) {
 	return b.Turns.Load(ctx, id)
 }
 
-// What another lane has in flight is not counted as lost when one sub-agent is taken back.
-func TestErrorInALaneLeavesOthersAlone(t *testing.T) {
+// A request of another sub-agent is not counted as lost when one sub-agent is taken back.
+func TestErrorInASubagentLeavesOthersAlone(t *testing.T) {
 	two := []llm.Answer{task(map[string]any{"prompt": "p", "background": true}), task(map[string]any{"prompt": "q", "background": true})}
 	failed := false
 	var asked chan struct{}
@@ -222,7 +222,7 @@ func TestErrorInALaneLeavesOthersAlone(t *testing.T) {
 		if b := r.budget(); b.ReservedTokens != 0 {
 			t.Errorf("%d tokens are still reserved", b.ReservedTokens)
 		}
-	}, lanes, func(r *harness) {
+	}, withSubagents, func(r *harness) {
 		asked = make(chan struct{})
 		r.wrap = func(l agent.Turns) agent.Turns {
 			return brokenOnce{l, func(id int64) error {

@@ -16,8 +16,8 @@ import (
 
 // Waking times of the thread.
 const (
-	laneSleep   = 30 * time.Second // the longest time between two looks for sub-agents while some run
-	notifyAfter = 3 * time.Second  // people who wait longer learn how many messages are ahead
+	subagentSleep = 30 * time.Second // the longest time between two looks for sub-agents while some run
+	notifyAfter   = 3 * time.Second  // people who wait longer learn how many messages are ahead
 )
 
 // Causes that end a turn's context.

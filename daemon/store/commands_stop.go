@@ -43,7 +43,7 @@ func (s Commands) StopParked(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// StopTurn ends one turn that the thread is not running. A running subagent ends when its lane notices. It returns false if the turn has
+// StopTurn ends one turn that the thread is not running. A running subagent ends when its goroutine notices. It returns false if the turn has
 // already ended.
 func (s Commands) StopTurn(ctx context.Context, id int64) (stopped bool, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {

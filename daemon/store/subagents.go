@@ -45,7 +45,7 @@ func readParent(tx *Tx, id int64) (p parentTurn, err error) {
 	return list[0], nil
 }
 
-// spawnSubagent creates a subagent, or another turn of one that has ended. The turn is a row like any other; a lane of the agent takes it.
+// spawnSubagent creates a subagent, or another turn of one that has ended. The turn is a row like any other; agent.SubagentPool takes it.
 func spawnSubagent(tx *Tx, s tools.Spawn) error {
 	p, err := readParent(tx, s.Call.Turn)
 	if err != nil {

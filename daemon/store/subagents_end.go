@@ -115,7 +115,7 @@ func reportToParent(tx *Tx, c endedChild) error {
 	return err
 }
 
-// haltSubagents stops the subagents that a condition selects. A running one is marked, and its lane ends it; the others end here.
+// haltSubagents stops the subagents that a condition selects. A running one is marked, and its goroutine ends it; the others end here.
 func haltSubagents(tx *Tx, where string, args ...any) (int, error) {
 	list, err := readSubagents(tx, where, args...)
 	if err != nil {
@@ -129,7 +129,7 @@ func haltSubagents(tx *Tx, where string, args ...any) (int, error) {
 	return len(list), nil
 }
 
-// haltSubagent stops one subagent. A running one belongs to its lane, so it is only marked: the lane cancels the work and ends the turn.
+// haltSubagent stops one subagent. A running one is only marked: its goroutine cancels the work and ends the turn.
 func haltSubagent(tx *Tx, k subagent) error {
 	if !k.running {
 		return endTurn(tx, k.turn, turn.Finish{State: turn.Stopped, Why: "it was stopped before it ended"})

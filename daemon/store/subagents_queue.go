@@ -12,10 +12,10 @@ import (
 // Subagents is the queue of subagents' turns. It is safe for concurrent use; each method is one transaction.
 type Subagents struct{ core *core }
 
-// TakeChild claims the oldest subagent's turn that can continue. held are the turns that lanes are running; another one that is marked as
+// TakeChild claims the oldest subagent's turn that can continue. held are the turns that the pool is running; another one that is marked as
 // running was left by an error. It returns false if there is nothing to do, and always in safe mode.
 func (k Subagents) TakeChild(ctx context.Context, held []int64) (id int64, ok bool, err error) {
-	// The readers are asked first, so that idle lanes write nothing.
+	// The readers are asked first, so that an idle pool writes nothing.
 	var work bool
 	err = k.core.read().QueryRowContext(ctx, `SELECT (EXISTS (SELECT 1 FROM turns WHERE parent IS NOT NULL AND state = 'ready') AND NOT EXISTS (SELECT 1 FROM settings WHERE key = 'safe_mode'))
 		OR (SELECT count(*) FROM turns WHERE parent IS NOT NULL AND state = 'running') > ?`, len(held)).Scan(&work)
@@ -27,7 +27,7 @@ func (k Subagents) TakeChild(ctx context.Context, held []int64) (id int64, ok bo
 	if err != nil {
 		return 0, false, fmt.Errorf("encode held turns: %w", err)
 	}
-	// Turns that no lane holds go back to the queue, and their open reservations are booked.
+	// Turns that the pool does not run go back to the queue, and their open reservations are booked.
 	err = k.core.write(ctx, func(tx *Tx) error {
 		id = 0
 		left, err := tx.Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?))", string(list))
@@ -53,7 +53,7 @@ func claimSubagent(tx *Tx) (int64, error) {
 		if err != nil || id == 0 {
 			return 0, err
 		}
-		// It was stopped while it waited for a lane.
+		// It was stopped while it was queued.
 		if halt {
 			if err := endTurn(tx, id, turn.Finish{State: turn.Stopped, Why: "it was stopped before it ended"}); err != nil {
 				return 0, err

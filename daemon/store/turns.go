@@ -17,9 +17,9 @@ import (
 const askedFor = `SELECT s.turn FROM line l JOIN inbox i ON i.turn = l.id AND i.kind = 'report' JOIN steps s ON s.turn = CAST(substr(i.ext_id, 2) AS INTEGER) AND s.call_id = i.ext_id`
 
 // usedBy sums up the tokens of the turn r, of its subagents, and of all turns that their reports opened.
-const usedBy = `WITH RECURSIVE kin (id) AS (SELECT r.id UNION SELECT x.id FROM kin k JOIN turns x ON x.parent = k.id
-	UNION SELECT i.turn FROM kin k JOIN steps s ON s.turn = k.id AND s.kind = 'tool' JOIN inbox i ON i.source IN ('sub-agent', 'process', 'session') AND i.ext_id = s.call_id WHERE i.turn > 0)
-	SELECT sum(x.tokens) FROM kin k JOIN turns x ON x.id = k.id`
+const usedBy = `WITH RECURSIVE related (id) AS (SELECT r.id UNION SELECT x.id FROM related k JOIN turns x ON x.parent = k.id
+	UNION SELECT i.turn FROM related k JOIN steps s ON s.turn = k.id AND s.kind = 'tool' JOIN inbox i ON i.source IN ('sub-agent', 'process', 'session') AND i.ext_id = s.call_id WHERE i.turn > 0)
+	SELECT sum(x.tokens) FROM related k JOIN turns x ON x.id = k.id`
 
 // guestTurn is the condition of turns that get nothing that only the owner may know. The conversations of other people, groups and machines are theirs, also while
 // the owner writes in them: they read what was said there. The keys of those on channels have a colon.
@@ -64,7 +64,7 @@ func (s Turns) Load(ctx context.Context, id int64) (turn.Snapshot, error) {
 		return st, fmt.Errorf("load questions: %w", err)
 	}
 	if st.Relations, err = readRelations(ctx, s.core.read(), t); err != nil {
-		return st, fmt.Errorf("load kin: %w", err)
+		return st, fmt.Errorf("load relations: %w", err)
 	}
 	err = s.core.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'", t.Session, id).Scan(&st.Overtaken)
 	return st, err

@@ -305,8 +305,8 @@ func TestWhatARunIsTold(t *testing.T) {
 	}
 }
 
-// Four gates are looked at at once; a slow one holds up no other; each is judged once.
-func TestLanes(t *testing.T) {
+// Four gates are evaluated at the same time. A slow one delays no other, and each is judged once.
+func TestEvaluationsAtTheSameTime(t *testing.T) {
 	w := &fakeChecks{hangs: 30 * time.Second, output: gate.Output{Hash: "c"}}
 	var slots []gate.Slot
 	for i := range 10 {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	lanes         = 4                // gates evaluated at the same time
+	maxWorkers    = 4                // gates evaluated at the same time
 	maxEvaluation = 60 * time.Second // for all parts of one gate together
 	lookEvery     = 30 * time.Second // between two looks while a slot waits
 	maxReason     = 300              // length of a failure's reason, in characters
@@ -109,7 +109,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	group := sys.NewGroup(r.log, nil)
 	defer group.Wait()
 	defer cancel()
-	ended := make(chan served, lanes)
+	ended := make(chan served, maxWorkers)
 	running := map[int64]time.Duration{} // fires whose gates are being evaluated, with the start time
 	for ctx.Err() == nil {
 		if err := r.begin(ctx, group, running, ended); err != nil {
@@ -122,17 +122,17 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin starts as many evaluations as there are free lanes.
+// begin starts as many evaluations as there are free workers.
 func (r *Runner) begin(ctx context.Context, group *sys.Group, running map[int64]time.Duration, ended chan<- served) error {
-	if len(running) == lanes {
+	if len(running) == maxWorkers {
 		return nil
 	}
-	slots, err := r.store.Gated(ctx, r.clock.Wall(), lanes+len(running))
+	slots, err := r.store.Gated(ctx, r.clock.Wall(), maxWorkers+len(running))
 	if err != nil {
 		return fmt.Errorf("list due slots: %w", err)
 	}
 	slots = slices.DeleteFunc(slots, func(s Slot) bool { _, ok := running[s.Fire]; return ok })
-	for _, slot := range slots[:min(len(slots), lanes-len(running))] {
+	for _, slot := range slots[:min(len(slots), maxWorkers-len(running))] {
 		running[slot.Fire] = r.clock.Mono()
 		group.Once("gate", func() error {
 			done := served{slot.Fire, sys.ErrPanic}

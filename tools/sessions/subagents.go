@@ -201,7 +201,7 @@ func progress(a tools.Agent, now time.Time) string {
 		return line + "\n" + a.Why
 	// Only a few sub-agents run at a time; the others wait.
 	case a.State == "ready":
-		return line + "\nit waits for a free lane since " + now.Sub(a.Spawned).Round(time.Second).String()
+		return line + "\nit has waited to start for " + now.Sub(a.Spawned).Round(time.Second).String()
 	case len(a.Calls) == 0:
 		return line + "\nit has made no call yet"
 	default:

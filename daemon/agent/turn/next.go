@@ -124,7 +124,7 @@ func closed(step Step) bool {
 	return step.Kind != ToolStep || step.State == StepDone || step.State == StepUnknown
 }
 
-// maxBeside is how many sub-agents of one answer a turn waits for at the same time. It is more than there are lanes, so that these stay
+// maxBeside is how many sub-agents of one answer a turn waits for at the same time. It is more than MaxSubagents, so that all of these stay
 // busy while the first sub-agent still runs, and less than a conversation may have open.
 const maxBeside = 8
 

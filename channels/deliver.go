@@ -12,9 +12,9 @@ import (
 	"hob/daemon/fail"
 )
 
-// lane works on one row until it is finished, held, or has to wait. It returns only store errors; everything
+// deliver works on one row until it is finished, held, or has to wait. It returns only store errors; everything
 // else is a verdict that is committed with the row.
-func (p *Pump) lane(ctx context.Context, row Row) error {
+func (p *Pump) deliver(ctx context.Context, row Row) error {
 	row = p.bounded(row.hidden(p.Hide))
 	whole := p.complete(row, Delivery{Body: row.Body + names(row.Files)})
 	if len(row.Todo) > 0 {
