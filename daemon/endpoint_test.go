@@ -49,7 +49,7 @@ func ask(user string, list ...openai.ChatCompletionMessageParamUnion) openai.Cha
 	return p
 }
 
-// say asks, and returns the answer.
+// ask sends the messages of a person as a chat completion and returns the answer.
 func (p *program) ask(user string, list ...openai.ChatCompletionMessageParamUnion) string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
@@ -120,7 +120,7 @@ func echo(r llmtest.Request) llmtest.Turn {
 	return llmtest.Streamed(llmtest.Say("you said: " + line))
 }
 
-// rows lists the inputs of the endpoint, oldest first.
+// inputs lists the inputs of the endpoint, oldest first.
 func (r *running) inputs() (list []api.InboxRow) {
 	r.t.Helper()
 	all, err := client.List(r.t.Context(), r.client, api.Inbox, client.Filter{Limit: 500, Name: event.Endpoint})

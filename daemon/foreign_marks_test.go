@@ -37,7 +37,7 @@ func (r *running) taints(name string) bool {
 	return list[0].Trust != event.Owner
 }
 
-// marked starts a hob in whose workspace m.md holds foreign text and has a mark.
+// withMark starts a hob whose workspace has a file m.md with foreign text and a mark.
 func withMark(t *testing.T) (r *running, space string) {
 	home := t.TempDir()
 	space = filepath.Join(home, "workspace")

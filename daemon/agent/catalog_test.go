@@ -70,7 +70,7 @@ func TestMistakesThroughTheCatalogAreTheInnerTools(t *testing.T) {
 	}
 }
 
-// asking is a tool that needs a model for its result.
+// paging gives the harness a tool whose result needs a model.
 func paging(r *harness) {
 	r.list = append(r.list, r.tool("page", tools.Intent{Effect: tools.Read, Foreign: "web: a.example"}, func(context.Context, tools.Call, string) (tools.Result, error) {
 		res := tools.Fail(tools.AssistRequired, "", "a model is needed")

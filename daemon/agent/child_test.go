@@ -81,7 +81,7 @@ func lastOf(q llm.Request) (text string, child bool) {
 	return event.TextOf(q.Messages[len(q.Messages)-1].Parts), strings.Contains(q.System, "sub-agent")
 }
 
-// kinship is a model that does what a test says for the parent, and for its sub-agents.
+// parentAndChild returns a model that answers the parent by one function and its sub-agents by the other.
 func parentAndChild(parent, child func(ctx context.Context, last string, q llm.Request) (llm.Answer, error)) llmtest.Reply {
 	return func(ctx context.Context, q llm.Request) (llm.Answer, error) {
 		last, isChild := lastOf(q)

@@ -9,7 +9,7 @@ import (
 	every "hob/tools/all"
 )
 
-// six are the tools of sub-agents, as the design names them.
+// childToolNames lists the tools that sub-agents may use.
 func childToolNames() []string {
 	return []string{"read", "grep", "glob", "ls", "memory_search", "memory_get"}
 }

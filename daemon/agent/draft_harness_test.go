@@ -22,7 +22,7 @@ import (
 	"hob/tools"
 )
 
-// wall is a platform whose messages can be changed. What hangs on it outlives the processes that write on it.
+// fakeChat is a platform whose messages can be edited. Its messages stay when the process that wrote them ends.
 type fakeChat struct {
 	mu     sync.Mutex
 	notes  []*fakeMessage
@@ -30,7 +30,7 @@ type fakeChat struct {
 	now    func() time.Time
 }
 
-// note is one message: what it says, and has said before.
+// fakeMessage is one message: its present text and its earlier ones.
 type fakeMessage struct {
 	id     string
 	to     event.Address
@@ -40,7 +40,7 @@ type fakeMessage struct {
 
 func (n *fakeMessage) text() string { return n.texts[len(n.texts)-1] }
 
-// brush is the channel of one process to a wall.
+// fakeChannel is the channel of one process to a fakeChat.
 type fakeChannel struct {
 	*fakeChat
 	gone  bool // the process has been killed
@@ -150,7 +150,7 @@ func (b *fakeChannel) hangs() (list []string) {
 	return list
 }
 
-// slow is a model that says its pieces one after the other, each after a while. A piece "!tool {…}" calls a tool instead, and ends the answer.
+// slowModel is a model that streams its pieces with a pause before each. A piece "!tool {…}" calls a tool instead, and ends the answer.
 type slowModel struct {
 	every time.Duration
 	mu    sync.Mutex
@@ -186,7 +186,7 @@ func (m *slowModel) Answer(ctx context.Context, _ llm.Request, delta func(llm.De
 	return a, nil
 }
 
-// shown is a rig whose answers go out on a wall.
+// draftHarness is a harness whose answers go to a fakeChat.
 type draftHarness struct {
 	*harness
 	*fakeChannel
@@ -201,7 +201,7 @@ type draftHarness struct {
 	end     context.CancelFunc
 }
 
-// onTheWall runs a test in a bubble with a thread, a pump and drafts.
+// withDrafts runs a test in a synctest bubble with a thread, a pump and drafts.
 func withDrafts(t *testing.T, m *slowModel, body func(*draftHarness), change ...func(*draftHarness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +298,7 @@ func (s *draftHarness) dies(dir string, m *slowModel) {
 	s.open(t, dir, m)
 }
 
-// waiting is a tool that takes a while.
+// slowTool is a tool that takes a while.
 type slowTool struct {
 	tools.Tool
 	time.Duration
@@ -309,7 +309,7 @@ func (w slowTool) Run(ctx context.Context, call tools.Call, intent tools.Intent)
 	return w.Tool.Run(ctx, call, intent)
 }
 
-// lagging tells once what has grown, while a tool runs, a while after it has looked.
+// slowDrafts delays one reading of the drafts while a tool runs: its result is old when it arrives.
 type slowDrafts struct {
 	channels.Drafts
 	lag  time.Duration
@@ -352,7 +352,6 @@ func (s *draftHarness) wantAnywhere(want ...string) {
 	}
 }
 
-// wantRows checks the outbox: "STATE BODY".
 // right returns the chat's right to receive messages: none after it was revoked.
 func (s *draftHarness) right(event.Address) (channels.Right, error) {
 	if s.revoked.Load() {

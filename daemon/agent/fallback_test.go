@@ -12,7 +12,7 @@ import (
 	"hob/daemon/llm/llmtest"
 )
 
-// pair gives the rig a model with another one behind it.
+// withSecondModel gives the harness a model with another one as its fallback.
 func withSecondModel(first, second llm.Model) func(*harness) {
 	return func(r *harness) { r.model, r.others = first, []llm.Model{second} }
 }

@@ -17,8 +17,7 @@ import (
 	"hob/daemon/llm/llmtest"
 )
 
-// handover is a fault of the first of two models: how often it is asked before the second one steps in, and how long the second
-// one then comes first.
+// fallbackCase is a fault of the first of two models: how often it is asked before the second one, and how long it then cools down.
 type fallbackCase struct {
 	name  string
 	turn  llmtest.Turn

@@ -96,10 +96,10 @@ func speaks(head string, say func(conn net.Conn) error) func(context.Context, *l
 // streaming is the head of an answer.
 const streaming = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 
-// hush says no more.
+// sendNothing sends no more data and leaves the connection open.
 func sendNothing(net.Conn) error { return nil }
 
-// mute is the other end of a connection on which nobody says anything.
+// neverAnswers accepts a connection and never sends anything on it.
 func neverAnswers(context.Context, *llmtest.Pipe) (net.Conn, error) {
 	near, far := net.Pipe()
 	go func() {
@@ -149,7 +149,7 @@ func secured(t *testing.T, l net.Listener, client *http.Transport) net.Listener 
 	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}})
 }
 
-// impostor is a server with another certificate than the client believes in.
+// wrongCertificate serves TLS with a certificate that the client does not trust.
 func wrongCertificate(cert tls.Certificate) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}}
 	return func(ctx context.Context, _ *llmtest.Pipe) (net.Conn, error) {

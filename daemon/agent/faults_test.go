@@ -164,8 +164,8 @@ func (h *host) suffer(f fault, times int, well string) {
 
 func streams(text string) llmtest.Turn { return llmtest.Streamed(llmtest.Say(text)) }
 
-// wired is a rig whose models are asked over the wire: the real adapter, the library's HTTP client and server, and a network in
-// memory between them.
+// wireHarness is a harness whose models are asked by HTTP: with the real adapter, the library's client and server, and a network in memory
+// between them.
 type wireHarness struct {
 	*harness
 	hosts []*host

@@ -162,7 +162,7 @@ func (r *harness) wire() {
 	r.subagents = &agent.SubagentPool{Thread: r.thread, Children: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
 }
 
-// board answers the commands that only look.
+// fakeReports answers the commands that only read.
 type fakeReports struct{}
 
 func (fakeReports) Text(_ context.Context, topic, arg string) (string, error) {

@@ -41,7 +41,7 @@ func TestToolsOfAJob(t *testing.T) {
 	}
 }
 
-// spender looks around for ever, at 1,500 tokens a request.
+// useTokens gives the harness a model that calls tools for ever and uses 1,500 tokens for each request.
 func useTokens(r *harness) {
 	n := 0
 	r.model = llmtest.NewScript(llmtest.Always(func(llm.Request) llm.Answer {

@@ -72,7 +72,7 @@ func table(by map[channels.Repeats]serverCounts) string {
 	return out
 }
 
-// chatted holds what was said and what arrived on the chat servers against the promises of their classes.
+// checkChats compares what was written on the chat servers, and what arrived there, with the guarantees of each platform.
 func (r *harness) checkChats(b records, sum *counts) (broken []string) {
 	if r.chats == nil {
 		return nil
@@ -92,7 +92,7 @@ func (r *harness) checkChats(b records, sum *counts) (broken []string) {
 	return broken
 }
 
-// listened is I1 for a chat server: what hob was to take up is in the inbox once, as it was said, and nothing else is.
+// checkReceived checks I1 for a chat server: the inbox has each message that hob had to accept once, unchanged, and no other.
 func (r *harness) checkReceived(b records, v *chatServer, s *serverCounts) (broken []string) {
 	expected, pairs := map[string]bool{}, map[int][]inboxRow{}
 	for _, u := range r.chats.said {
@@ -263,7 +263,7 @@ func (p sentMessages) ended(i int, d sentPart, s *serverCounts) (broken []string
 	return broken
 }
 
-// sure tells whether a platform never needs to repeat itself. Slack's files have nothing that they are known by.
+// exactlyOnce reports whether a platform never shows a message twice. Files on Slack have no key by which a repeat could be recognised.
 func (p sentMessages) exactlyOnce(file string) bool {
 	return p.v.class == channels.ByKey || p.v.class == channels.ByLook && file == ""
 }

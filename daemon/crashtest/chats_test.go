@@ -116,7 +116,7 @@ func (r *harness) connectServers() {
 	r.kill()
 }
 
-// gossip is what happens on the chat servers beside what the owner wants: others speak, the wire is cut, a platform repeats itself.
+// planChatEvents plans events on the chat servers that the owner does not cause: messages of others, lost connections, repeated updates.
 func (r *harness) planChatEvents(rng *rand.Rand, k int) {
 	if r.chats == nil || !r.chats.met {
 		return
@@ -151,7 +151,7 @@ func (r *harness) cutOff(v *chatServer, after bool) {
 	r.chats.due[v] = v.cut(after)
 }
 
-// unheard names the first thing that was said and has not come in; "" is nothing.
+// unreceivedMessage names the first message that has not arrived in the inbox; "" for none.
 func (r *harness) unreceivedMessage(ctx context.Context, c *client.Client) string {
 	if r.chats == nil {
 		return ""

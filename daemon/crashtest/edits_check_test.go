@@ -38,8 +38,8 @@ func (b records) words(seq string) string {
 	return b.rows("SELECT group_concat(p.value ->> 'text', char(10)) FROM inbox i, json_each(i.parts) p WHERE i.seq = ? AND p.value ->> 'kind' = 'text'", seq)[0][0]
 }
 
-// worded is the promise to somebody who changes his words: as long as nobody has read them, the new ones stand in their place; behind that they are a message of
-// their own, which says what there was before. Each change is there once, in order.
+// checkText checks the edits of a message. Until a turn has read the message, an edit replaces its text. After that, an edit is a message
+// of its own, which quotes the earlier text. Each edit is there once, in order.
 func (u *chatMessage) checkText(b records, h inboxRow, s *serverCounts) (broken []string) {
 	rows := b.rows("SELECT ext_id, text, inbox FROM edits WHERE message = ? ORDER BY id", h.seq)
 	var came []edit
@@ -73,7 +73,7 @@ func (u *chatMessage) checkText(b records, h inboxRow, s *serverCounts) (broken 
 	return broken
 }
 
-// withdrawn is the promise to somebody who deletes what he has said: if nobody has read it, nobody will.
+// checkDeleted checks the deleted messages: one that no turn had read is never read.
 func (u *chatMessage) checkDeleted(b records, s *serverCounts) (broken []string) {
 	s.deleted++
 	h, n := b.rowOf(u)
@@ -99,7 +99,7 @@ func (u *chatMessage) checkDeleted(b records, s *serverCounts) (broken []string)
 	return nil
 }
 
-// enclosed is the promise of files: with the message there is one copy for hob and one for its tools, as they were sent.
+// checkAttachment checks the files of a message: there is one copy for hob and one for its tools, with the content that was sent.
 func (r *harness) checkAttachment(b records, u *chatMessage, h inboxRow, s *serverCounts) (broken []string) {
 	if u.file == nil {
 		return nil
@@ -127,7 +127,7 @@ func (r *harness) checkAttachment(b records, u *chatMessage, h inboxRow, s *serv
 	return broken
 }
 
-// strays is I11 for what came with messages: a copy that no message has.
+// checkStrayFiles checks I11 for attachments: there is no copy without its message.
 func (r *harness) checkStrayFiles(b records) (broken []string) {
 	root := filepath.Join(r.home, "workspace", "attachments")
 	folders, err := os.ReadDir(root)
@@ -146,7 +146,8 @@ func (r *harness) checkStrayFiles(b records) (broken []string) {
 	return broken
 }
 
-// tapped is I8 for buttons: each press came in once, and the first one below a question that is open is its answer, whatever is pressed behind it.
+// checkButtons checks I8 for buttons: each press came in once, and the first press below an open question is its answer, whatever is
+// pressed later.
 func (r *harness) checkButtons(b records, v *chatServer, s *serverCounts) (broken []string) {
 	first := map[string]bool{}
 	for _, t := range r.chats.taps {

@@ -50,7 +50,7 @@ func TestEditsUnderKills(t *testing.T) {
 	}
 }
 
-// thinkAgain is what is done on the chat servers while hob is down, after it has asked a question.
+// editMessages edits and deletes messages on the chat servers while hob is down, after it has asked a question.
 func (r *harness) editMessages() {
 	r.t.Helper()
 	asks := r.chats.venues[0]

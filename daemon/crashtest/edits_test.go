@@ -22,8 +22,8 @@ type messageChanges struct {
 // edit is a message as it was changed to; id is that of the change.
 type edit struct{ id, text string }
 
-// rethink is the owner changing or deleting what he has said, at once or when hob may have read it, and asking for a question with buttons; and a friend of his
-// sending a file.
+// planEdits plans edits and deletions by the owner, some at once and some when hob may have read the message. It also plans a question with
+// buttons and a file from a known person.
 func (r *harness) planEdits(rng *rand.Rand, k int) {
 	if r.chats == nil || !r.chats.met {
 		return
@@ -68,7 +68,7 @@ func (r *harness) planEdits(rng *rand.Rand, k int) {
 	}
 }
 
-// beAsked is the owner asking for a question where there are buttons.
+// requestQuestion has the owner ask for a question on a channel with buttons.
 func (r *harness) requestQuestion(k int) {
 	for _, v := range r.chats.venues {
 		if v.buttons != nil {
@@ -77,7 +77,8 @@ func (r *harness) requestQuestion(k int) {
 	}
 }
 
-// lately is one of the two newest things that the owner has said in his private chat and can still change; nil: there is none. A command stays what it is.
+// recentMessage returns one of the two newest messages of the owner's private chat that can still be changed; nil if there is none. A
+// command cannot be changed.
 func (r *harness) recentMessage(v *chatServer, rng *rand.Rand) *chatMessage {
 	var list []*chatMessage
 	for _, u := range slices.Backward(r.chats.said) {
@@ -91,7 +92,8 @@ func (r *harness) recentMessage(v *chatServer, rng *rand.Rand) *chatMessage {
 	return list[rng.IntN(len(list))]
 }
 
-// bring is somebody whom the owner knows sending a file with words to it. Files of the owner's own would taint his conversation, in which tools are to work.
+// sendFile sends a file with a caption from a known person. A file of the owner's own would taint the owner's conversation, in which tools
+// have to work.
 func (r *harness) sendFile(v *chatServer, caption, name string, size int) {
 	e := attachment{name, bytes.Repeat([]byte(name+" "), size/len(name)+1)}
 	u := &chatMessage{at: v, who: known, text: caption, id: v.brings(caption, e), file: &e}
@@ -117,7 +119,7 @@ func (r *harness) remove(u *chatMessage) {
 	u.gone, u.unread = true, false
 }
 
-// tap is a button that the owner has pressed below a question.
+// buttonPress is a button that the owner has pressed below a question.
 type buttonPress struct {
 	at             *chatServer
 	code, data, id string
@@ -126,7 +128,8 @@ type buttonPress struct {
 // Some questions are answered by a button, if there is one before they have been looked at so often.
 const mostLooks = 100
 
-// taps presses a button below a question, and of some questions another one right behind it. false: there are none, or it is to be answered otherwise.
+// pressButtons presses a button below a question, and for some questions a second one right after it. It returns false if there are no
+// buttons, or if the question needs another kind of answer.
 func (r *harness) pressButtons(q api.Question) bool {
 	if r.chats == nil {
 		return false

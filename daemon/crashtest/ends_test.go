@@ -46,7 +46,7 @@ func TestDeadLetter(t *testing.T) {
 	}
 }
 
-// heard counts what the owner got that holds a text.
+// inboxCount counts the messages to the owner that contain a text.
 func (r *harness) inboxCount(text string) (n int) {
 	for _, m := range r.world.ntfy.Received() {
 		if strings.Contains(m.Message, text) {

@@ -195,7 +195,7 @@ func killedAtCall(r *harness, env ...string) []string {
 	return r.after(env...)
 }
 
-// killedAtPapers kills hob while it commits what its watch has seen: after the first look, that is the second commit.
+// killedAtWatch kills hob while it commits the changes that its watch has found: after the first scan, that is the second commit.
 func killedAtWatch(r *harness, env ...string) []string {
 	r.senses.papers.plan("write", "a", "sheet 1")
 	at := "watch.after:2"

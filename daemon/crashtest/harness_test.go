@@ -428,7 +428,7 @@ func (r *harness) unsettled(ctx context.Context) string {
 	return ""
 }
 
-// deaf tells of messages that a chat server holds and hob has not read yet.
+// unreadMessages names messages that a chat server holds and hob has not received yet.
 func (r *harness) unreadMessages(ctx context.Context, c *client.Client) string {
 	if why := r.unreceivedMessage(ctx, c); why != "" {
 		return why

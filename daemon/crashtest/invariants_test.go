@@ -16,7 +16,7 @@ import (
 	"hob/channels/markup"
 )
 
-// tally is what a run came to, for the summary.
+// counts are the totals of a run, for the summary.
 type counts struct {
 	kills, inputs, lost, doubled, dead, repeated, marked, held int
 	turns                                                      int

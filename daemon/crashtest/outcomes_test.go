@@ -34,7 +34,7 @@ func checkSubagents(b records) (broken []string) {
 	return broken
 }
 
-// work is what has become of sub-agents, tasks, todos, plans and marks when nothing is open any more.
+// checkTasks checks the state of sub-agents, tasks, todos, plans and marks when nothing is open any more.
 func (r *harness) checkTasks(b records) (broken []string) {
 	for _, rule := range [][2]string{
 		{"a task has not been done", "SELECT id, state, attempt, result FROM tasks WHERE state <> 'done' OR attempt <> 1"},
@@ -61,7 +61,8 @@ func (r *harness) checkTasks(b records) (broken []string) {
 	return append(append(broken, r.checkPatches(b)...), r.checkJournals()...)
 }
 
-// patched holds the files of each patch against its versions: all are of one, and of no older one than the calls that say that they worked.
+// checkPatches compares the files of each patch with its versions: all files have the same version, and none is older than the calls that
+// reported success.
 func (r *harness) checkPatches(b records) (broken []string) {
 	least := map[string]int{}
 	for _, row := range b.rows(`SELECT c.args FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' AND x.is_error = 0 WHERE c.kind = 'call' AND c.tool IN ('apply_patch', 'edit') ORDER BY c.seq`) {
@@ -119,7 +120,7 @@ func filesOf(folder string) (map[string]string, error) {
 	return now, nil
 }
 
-// journals is I11 for edits: once hob has recovered, only receipts are left.
+// checkJournals checks I11 for edits: once hob has recovered, only receipts are left.
 func (r *harness) checkJournals() (broken []string) {
 	entries, err := os.ReadDir(filepath.Join(r.home, "state", "edits"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

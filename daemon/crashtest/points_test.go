@@ -189,7 +189,7 @@ func (r *harness) everything() {
 	r.backup = 1
 }
 
-// allSenses puts calls, a letter and papers in the line. What takes a second to be seen is left out where nothing can come of it.
+// allTriggers plans two webhook requests and, for the points that they can reach, file changes and jobs.
 func (r *harness) allTriggers(point string) {
 	r.queueWebhook("call-1", "plain-400")
 	r.queueWebhook("call-2", "plain-401")

@@ -18,13 +18,13 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// book is a copy of a dead daemon's database.
+// records is a copy of the database of a daemon that does not run.
 type records struct {
 	*sql.DB
 	t *testing.T
 }
 
-// books copies the database of a daemon that does not run, with what stands in its log, and opens the copy.
+// readRecords copies the database with its write-ahead log, and opens the copy.
 func (r *harness) readRecords() records {
 	r.t.Helper()
 	if r.proc != nil {

@@ -20,7 +20,8 @@ const (
 	slackBot      = "xoxb-1-secret"
 )
 
-// venue is a chat server with the owner on it, somebody whom he knows, a stranger, and a group that hob listens to. It lives on when hob dies.
+// chatServer is a chat server with the owner, a known person, a stranger, and a group that hob listens to. It goes on running when hob
+// dies.
 type chatServer struct {
 	name    string           // of the section, and of its kind
 	class   channels.Repeats // what is promised of what is sent there

@@ -124,7 +124,7 @@ func (r *skillRig) shows() string {
 	return versioned.FindString(string(o.Result))
 }
 
-// calls starts hob so that it dies at a point, and asks it for something until it has.
+// dies starts hob so that it dies at a point, and calls ask until that has happened.
 func (r *skillRig) dies(point string, ask func(ctx context.Context, c *client.Client) error) {
 	r.t.Helper()
 	if ask == nil {

@@ -85,7 +85,7 @@ func (r *harness) pendingWebhooks() (list []*delivery) {
 	return list
 }
 
-// reachable finds the address that the ready line names.
+// addressForm finds the address in the ready line.
 var addressForm = regexp.MustCompile(`http://[0-9.:]+`)
 
 // deliver makes the calls that wait. false: hob is not there, or not yet.
@@ -133,7 +133,7 @@ func (r *harness) call(ctx context.Context, url string, d *delivery) bool {
 	return r.noteWebhookReply(d, res.StatusCode, said)
 }
 
-// called notes what hob has said to a call: its head alone is the acknowledgement. The same id must get the same number.
+// noteWebhookReply records hob's answer to a request. The status alone is the acknowledgement. A repeated id must get the same number.
 func (r *harness) noteWebhookReply(d *delivery, status int, said []byte) bool {
 	var receipt struct{ Inbox int64 }
 	unread := json.Unmarshal(said, &receipt) != nil
@@ -156,7 +156,7 @@ func (r *harness) noteWebhookReply(d *delivery, status int, said []byte) bool {
 	return true
 }
 
-// calledOnce is the promise to callers: each call that was acknowledged has one row, one fire and one turn, and nobody else has called.
+// checkWebhooks checks that each acknowledged request has one row, one fire and one turn, and that there are no other requests.
 func (r *harness) checkWebhooks(b records, sum *counts) (broken []string) {
 	known := map[string]bool{}
 	for _, d := range r.senses.calls {
@@ -215,7 +215,7 @@ func (r *harness) changeGateFile() {
 	m.at, m.seen = time.Now(), false
 }
 
-// unopened waits until the job has looked at the file as it is now and found nothing new.
+// unseenGateFile waits until the job has looked at the present state of the file and found nothing new.
 func (r *harness) unseenGateFile(ctx context.Context, c *client.Client) string {
 	r.mu.Lock()
 	at, seen := r.senses.mail.at, r.senses.mail.seen
@@ -237,7 +237,7 @@ func (r *harness) unseenGateFile(ctx context.Context, c *client.Client) string {
 	return ""
 }
 
-// dealtWith is the promise of a gate: the job behind the gate ran for every change that it was given the time to see.
+// checkGatedJob checks that a job with a gate ran for every change that it had time to see.
 func (r *harness) checkGatedJob(b records, sum *counts) (broken []string) {
 	sum.letters = r.senses.mail.dealt
 	if n := b.number("SELECT count(DISTINCT f.seen) FROM fires f JOIN triggers t ON t.id = f.trigger WHERE t.name = 'mail' AND f.outcome = 'ran' AND f.seen <> ''"); n < int64(r.senses.mail.dealt) {
@@ -246,7 +246,7 @@ func (r *harness) checkGatedJob(b records, sum *counts) (broken []string) {
 	return broken
 }
 
-// gated are the promises of gates that hold at every instant.
+// checkGates checks the invariants of gates that hold at every instant.
 func checkGates(b records) (broken []string) {
 	for _, rule := range [][2]string{
 		{"a gate's change counts as dealt with, and no run that saw it ended well", "SELECT t.name, t.seen FROM triggers t WHERE t.seen <> '' AND NOT EXISTS (SELECT 1 FROM fires f WHERE f.trigger = t.id AND f.outcome = 'ran' AND f.seen = t.seen)"},
@@ -257,7 +257,7 @@ func checkGates(b records) (broken []string) {
 	return broken
 }
 
-// stir plans what the world does beside the owner: calls, letters, papers.
+// planTriggers plans events that the owner does not cause: requests, files, changes for a gate.
 func (r *harness) planTriggers(rng *rand.Rand, k int) {
 	if rng.IntN(3) == 0 {
 		r.queueWebhook(fmt.Sprintf("call-%d", k), fmt.Sprintf("plain-%d", 70_000+k))
@@ -278,7 +278,7 @@ func (r *harness) planTriggers(rng *rand.Rand, k int) {
 	}
 }
 
-// sense does what is in the line, and says whether hob is still there.
+// deliverTriggers delivers the planned events, and reports whether hob still runs.
 func (r *harness) deliverTriggers(ctx context.Context, c *client.Client) bool {
 	if r.senses == nil {
 		return true
@@ -286,7 +286,7 @@ func (r *harness) deliverTriggers(ctx context.Context, c *client.Client) bool {
 	return r.deliver(ctx) && r.changeFilesWhileRunning(ctx, c)
 }
 
-// unsensed names the first thing that hob has not noticed yet; "" is nothing.
+// pendingTrigger names the first event that hob has not noticed yet; "" for none.
 func (r *harness) pendingTrigger(ctx context.Context, c *client.Client) string {
 	if r.senses == nil {
 		return ""
@@ -300,7 +300,7 @@ func (r *harness) pendingTrigger(ctx context.Context, c *client.Client) string {
 	return r.unreportedChange(ctx, c)
 }
 
-// rest lets hob notice all that there is, in the middle of its lives. How the rest of its work stands does not matter.
+// settleTriggers lets hob notice all events before the run goes on. The rest of its work may be unfinished.
 func (r *harness) settleTriggers() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
@@ -322,7 +322,7 @@ func (r *harness) settleTriggers() {
 	r.kill()
 }
 
-// sensed is what has become of all that hob was to notice.
+// checkTriggers checks the results of all events that hob had to notice.
 func (r *harness) checkTriggers(b records, sum *counts) []string {
 	if r.senses == nil {
 		return nil

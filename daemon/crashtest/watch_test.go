@@ -117,7 +117,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// rummage moves papers while hob looks, once its first look is done. false: hob is not there any more.
+// changeFilesWhileRunning moves files while hob watches them, after its first scan. It returns false if hob has died.
 func (r *harness) changeFilesWhileRunning(ctx context.Context, c *client.Client) bool {
 	r.mu.Lock()
 	looked := r.senses.papers.looked
@@ -186,7 +186,7 @@ func replay(texts []string) (now map[string]string, told map[fileVersion]int) {
 	return now, told
 }
 
-// untold says what of the folder has not been told yet; "" is nothing.
+// unreportedChange describes a change of the folder that has not been reported yet; "" for none.
 func (r *harness) unreportedChange(ctx context.Context, c *client.Client) string {
 	r.mu.Lock()
 	looked, todo := r.senses.papers.looked, len(r.senses.papers.todo)
@@ -244,7 +244,7 @@ func (r *harness) watchReports(ctx context.Context, c *client.Client) (texts []s
 	return texts, nil
 }
 
-// papersTold is the promise of a watch: what rested was told, nothing was told more often than it was put there, and the snapshot is what lies there.
+// checkWatch checks a watch: each settled file was reported, no change was reported twice, and the snapshot equals the folder.
 func (r *harness) checkWatch(b records, sum *counts) (broken []string) {
 	p := &r.senses.papers
 	if !p.looked {

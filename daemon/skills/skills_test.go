@@ -377,7 +377,7 @@ func TestThePromptIsBounded(t *testing.T) {
 	}
 }
 
-// TestADiskThatIsFull changes nothing.
+// An accepted skill stays as it is when the commit or the copy fails, for example because the disk is full.
 func TestAFailedCommitOrCopyChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.good("one")

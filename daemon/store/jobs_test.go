@@ -148,7 +148,7 @@ func TestCatchUpAll(t *testing.T) {
 	}
 }
 
-// fail lets the newest fire's turn end badly.
+// end ends the turn of the newest fire with a state.
 func (s *testStore) end(state turn.Status) {
 	s.t.Helper()
 	id := s.take()

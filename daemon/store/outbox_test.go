@@ -34,7 +34,7 @@ func (w *twins) must(what string, err error) {
 	}
 }
 
-// settle moves the store's clock to the model's time.
+// sync moves the store's clock to the model's time.
 func (w *twins) sync() { w.testStore.ahead.Store(int64(time.Until(w.now))) }
 
 func (w *twins) queue() {

@@ -56,7 +56,7 @@ func (s *testStore) see(seen filewatch.Seen) {
 	}
 }
 
-// rows of a watch: its snapshot, as "path@version".
+// snapshot returns the rows of a watch's snapshot as "path@version".
 func (s *testStore) snapshot(w filewatch.Watch) (list []string) {
 	s.t.Helper()
 	files, err := s.watches().Snapshot(context.Background(), w.ID)

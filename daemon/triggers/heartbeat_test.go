@@ -14,7 +14,7 @@ import (
 	"hob/tools"
 )
 
-// rows keeps jobs in memory.
+// jobRows keeps jobs in memory.
 type jobRows struct {
 	list  []scheduler.Job
 	puts  int

@@ -13,7 +13,7 @@ import (
 	"hob/tools/automation"
 )
 
-// made plans a wish at an instant, and puts what comes of it.
+// madeJob plans a job at an instant and stores it.
 func madeJob(t *testing.T, r *jobRows, now time.Time, wish scheduler.Draft) scheduler.View {
 	t.Helper()
 	wish.Trust, wish.Now = event.Owner, now

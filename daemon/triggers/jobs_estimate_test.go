@@ -32,7 +32,7 @@ func newJobs(t *testing.T) (triggers.Jobs, *store.Store) {
 	}, s
 }
 
-// plan carries out what is wished for.
+// planned plans a job and stores it.
 func planned(t *testing.T, d triggers.Jobs, s *store.Store, wish scheduler.Draft) scheduler.View {
 	t.Helper()
 	wish.Trust, wish.Now = event.Owner, time.Now()

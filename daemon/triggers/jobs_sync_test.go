@@ -9,7 +9,7 @@ import (
 	"hob/scheduler"
 )
 
-// section is a wanted job of the config.
+// jobSection returns a config with one job.
 func jobSection(name string, in scheduler.Draft) []triggers.Wanted {
 	return []triggers.Wanted{{Name: name, Decode: func(to any) error {
 		*to.(*scheduler.Draft) = in

@@ -20,7 +20,7 @@ import (
 	"hob/tools/automation"
 )
 
-// rows keeps watches in memory, as the store does.
+// watchRows keeps watches in memory, as the store does.
 type watchRows struct {
 	list     []filewatch.Watch
 	progress map[int64]filewatch.Progress

@@ -155,7 +155,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// section is [hooks.NAME] as the config would decode it.
+// webhookSection decodes [hooks.NAME] as the config would.
 func webhookSection(s webhook.Draft) func(any) error {
 	return func(dst any) error {
 		in := dst.(*webhook.Draft)

@@ -39,7 +39,7 @@ type webhookHarness struct {
 	server  *httptest.Server
 }
 
-// lines is a log in memory.
+// logLines is a log in memory.
 type logLines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -138,7 +138,7 @@ func (r *webhookHarness) signed(name, secret, id string, body []byte, head ...st
 	return req
 }
 
-// reply is what a sender was told.
+// webhookReply is the answer to a sender.
 type webhookReply struct {
 	status int
 	header http.Header

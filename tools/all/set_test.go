@@ -84,7 +84,7 @@ type body struct{ io.ReadSeeker }
 
 func (body) Close() error { return nil }
 
-// jobs knows one job.
+// watches knows no watch.
 type watches struct{}
 
 func (watches) List(context.Context) ([]filewatch.View, error) { return nil, nil }

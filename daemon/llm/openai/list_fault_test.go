@@ -15,7 +15,7 @@ import (
 	"hob/daemon/llm/openai"
 )
 
-// faultIn wants an error for people, with a part of the hint, around one of a kind.
+// listFault checks that an error is one for people: it wraps a fault of this kind, and its hint contains a text.
 func listFault(t *testing.T, err error, want llm.Fault, hint string) *llm.Error {
 	t.Helper()
 	var e *llm.Error

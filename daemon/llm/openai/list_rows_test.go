@@ -27,7 +27,7 @@ type fake struct {
 	head http.Header
 }
 
-// serve starts a fake: a page for each "METHOD /path"; every other request is answered with 404.
+// serveLists starts a fake server with a page for each "METHOD /path". It answers every other request with 404.
 func serveLists(t *testing.T, pages map[string]string) *fake {
 	t.Helper()
 	return serveBy(t, func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,7 @@ func (f *fake) header(name string) string {
 	return f.head.Get(name)
 }
 
-// at is a server of a backend, whose protocol begins at "/v1".
+// listAt returns the config for a server of a backend whose protocol begins at "/v1".
 func listAt(f *fake, backend string) llm.Config {
 	return llm.Config{Provider: backend, BaseURL: f.URL + "/v1"}
 }
