@@ -119,7 +119,7 @@ func toolName(name string) string {
 	return name
 }
 
-// silent reports whether a text is one of the tokens that mean "nothing to say".
+// saysNothing reports whether a text is one of the tokens that mean "nothing to say".
 func saysNothing(text string) bool {
 	text = strings.TrimSpace(text)
 	return text == "" || text == "HEARTBEAT_OK" || text == "NO_REPLY"

@@ -17,9 +17,9 @@ const (
 	maxGoneChars = 2_000
 )
 
-// noteChanges tells the session which workspace files have changed since it was shown them. The prefix stays as it is, so that the provider's cache
-// stays valid: the changes follow the turn's input as notes. It returns true if it has committed some. It looks once in a turn, before the
-// first request.
+// noteChanges tells the session which workspace files have changed since it was shown them. The prefix stays as it is, so that the
+// provider's cache stays valid. The changes follow the turn's input as notes. It runs before the first request of a turn, and returns true
+// if it has committed notes.
 func (r modelCalls) noteChanges(ctx context.Context, st turn.Snapshot, info llm.Info) (bool, error) {
 	asked := slices.ContainsFunc(st.Steps, func(s turn.Step) bool { return s.Kind == turn.ModelStep && s.State != turn.StepUnknown })
 	if asked || info.Interpreter || st.Turn.Parent != 0 || st.Turn.Key == heartbeatSession {

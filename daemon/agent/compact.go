@@ -25,8 +25,8 @@ type History interface {
 	Typed(ctx context.Context, session int64) ([]string, error)
 }
 
-// A compaction begins when the next request would fill more than compactAt percent of the room for input, and ends at compactTo
-// percent. A summary leaves keepNewest percent of the window whole. summaryTokens is the longest summary of a model.
+// Compaction begins when the next request would fill more than compactAt percent of the room for input. It ends at compactTo percent.
+// keepNewest is the part of the window, in percent, that a summary does not cover. summaryTokens limits a summary that a model writes.
 const (
 	compactAt     = 85
 	compactTo     = 45
@@ -155,8 +155,8 @@ func (c *compaction) trim(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// handle stores a result as an artifact and returns the line that stands for it. A result of which only the beginning entered
-// the transcript has an artifact already. Images and files of a result have artifacts of their own, which the line names.
+// handle stores a result as an artifact and returns the line that replaces it. If the transcript holds only the beginning of the result,
+// the artifact exists already. The line names the images and files of the result, which are artifacts of their own.
 func (c *compaction) handle(ctx context.Context, it llm.Item) (string, error) {
 	text, more := event.TextOf(it.Parts), ""
 	id, size := "", int64(len(text))
@@ -296,8 +296,8 @@ type oversizeError struct {
 
 func (e *oversizeError) Unwrap() error { return e.error }
 
-// explained adds to the refusal of a request that is too large what its largest parts are and what keeps them from being
-// summarised. Other errors stay as they are.
+// explained adds advice to the error for a request that is too large: its largest parts, and why they cannot be summarised. Other errors
+// pass unchanged.
 func (r modelCalls) explained(ctx context.Context, a attempt, fault error) error {
 	if llm.FaultOf(fault) != llm.TooLarge {
 		return fault

@@ -36,8 +36,8 @@ type Set interface {
 // ChildActor is the Actor.Name of sub-agents. Nobody can approve their calls.
 const ChildActor = "child"
 
-// Dispatch calls the tools: for the thread, sub-agents and the local API. Only the gates of jobs call one by themselves. Judge
-// decides about a call, Run runs it. It is safe for concurrent use.
+// Dispatch calls the tools for the thread, for sub-agents and for the local API. Only the gates of jobs do not use it. Judge decides about
+// a call, and Run runs it. It is safe for concurrent use.
 type Dispatch struct {
 	Set         Set
 	Guests      Set                      // tools for askers other than the owner; nil means Set
@@ -290,13 +290,13 @@ func (d *Dispatch) storeLarge(ctx context.Context, j Judged, r tools.Result) too
 	return d.shortened(ctx, j, r, artifactOver, previewBytes)
 }
 
-// limited stores a result that is longer than limit bytes as an artifact, also that of a tool that pages by itself.
+// limited stores a result of more than limit bytes as an artifact, even if the tool pages its own output.
 func (d *Dispatch) limited(ctx context.Context, j Judged, r tools.Result, limit int) tools.Result {
 	return d.shortened(ctx, j, r, limit, max(limit-200, 0))
 }
 
-// shortened replaces a result of more than limit bytes by the id of an artifact and the first preview bytes. A result that was
-// shortened before keeps its artifact, which has the whole text.
+// shortened replaces a result of more than limit bytes by the id of an artifact and the first preview bytes. If the result was shortened
+// before, it keeps the artifact with the whole text.
 func (d *Dispatch) shortened(ctx context.Context, j Judged, r tools.Result, limit, preview int) tools.Result {
 	if len(r.Content) <= limit {
 		return r
@@ -318,7 +318,7 @@ func (d *Dispatch) shortened(ctx context.Context, j Judged, r tools.Result, limi
 	return r
 }
 
-// textParts makes the parts of a result's text, which name the artifact that has all of it.
+// textParts returns the text of a result as parts. They name the artifact with the whole text.
 func textParts(r tools.Result) []event.Part {
 	parts := []event.Part{{Kind: event.Text, Text: r.Content, Skill: r.Skill}}
 	if r.Stored != nil {
@@ -327,7 +327,8 @@ func textParts(r tools.Result) []event.Part {
 	return parts
 }
 
-// keep stores a result. A result with foreign text is stored as foreign, so that reading it later taints the reader too.
+// storeResult stores a result as an artifact. A result with foreign text is stored as foreign, so that reading it later taints the reader
+// too.
 func (d *Dispatch) storeResult(ctx context.Context, j Judged, r tools.Result) (string, error) {
 	name := j.Call.Name + "-" + j.Call.ID + ".txt"
 	from := j.Taint(r)

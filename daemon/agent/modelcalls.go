@@ -25,7 +25,7 @@ type Prompts interface {
 	Shown(ctx context.Context, session int64, guest bool) ([]turn.Section, error)
 }
 
-// prefix is the part of each request that comes before the transcript.
+// prefix is the system text and the tools that precede the transcript in each request.
 type prefix struct {
 	system string
 	tools  []llm.Tool
@@ -179,17 +179,17 @@ func (r modelCalls) failed(ctx context.Context, plan *llm.Plan, a attempt, fault
 	if r.mayFallBack(a.st) { // the interpreter understands the text and answers at once
 		next = llm.GiveUp
 	}
-	word, name, why := "", a.info.Name(), truncate(fault.Error(), 500)
+	notice, name, why := "", a.info.Name(), truncate(fault.Error(), 500)
 	switch next {
 	case llm.Another:
 		to := plan.Model().Info().Name()
-		word = fmt.Sprintf("%s does not answer (%s); asking %s.", name, truncate(why, 200), to)
+		notice = fmt.Sprintf("%s does not answer (%s); asking %s.", name, truncate(why, 200), to)
 		r.run.thread.Log.Warn("model call failed, asking another model", "turn", r.run.id, "model", name, "next", to, "err", why)
 	case llm.Again:
-		word = fmt.Sprintf("%s does not answer (%s); trying again in %s.", name, truncate(why, 200), wait.Round(time.Second/10))
+		notice = fmt.Sprintf("%s does not answer (%s); trying again in %s.", name, truncate(why, 200), wait.Round(time.Second/10))
 		r.run.thread.Log.Warn("model call failed, trying again", "turn", r.run.id, "model", name, "wait", wait, "err", why)
 	}
-	return wait, next, r.closeFailed(ctx, a, fault, word)
+	return wait, next, r.closeFailed(ctx, a, fault, notice)
 }
 
 // timeLeft is how long the turn may still run.
@@ -210,7 +210,7 @@ func nextStep(st turn.Snapshot) int {
 	return n
 }
 
-// ask sends a prepared request to one model. All errors that it returns are failures of the model.
+// ask sends a prepared request to one model. Each error that it returns is a failure of the model.
 func (r modelCalls) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answer, error) {
 	if !a.size.fits(a.info) {
 		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has about %d tokens even after a compaction, %s takes %d", a.size.estimate(), a.info.Name(), a.info.Context)}
@@ -281,9 +281,9 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 	return nil
 }
 
-// fitted returns the items of a request to a model, and their size. When they do not fit, or when the model has refused them, the
-// request gets a shorter form that is not committed. That happens to a model that steps in with a smaller window than the first
-// choice, and while a parked turn keeps the conversation from being compacted.
+// fitted returns the items of a request to a model, and their size. If they do not fit, or the model has refused them, the request gets a
+// shorter form that is not committed. This happens with a fallback model that has a smaller window, and while a parked turn prevents
+// compaction.
 func (r modelCalls) fitted(items []llm.Item, head prefix, info llm.Info, refused bool) (fit []llm.Item, s size, shrunk bool) {
 	if s = sizeOf(items, head, info); s.fits(info) && !refused || info.Interpreter {
 		return items, s, false
@@ -383,9 +383,9 @@ func schemas(specs []tools.Spec) []llm.Tool {
 	return list
 }
 
-// closeFailed closes the step of a failed request. word, if not empty, is a notice for watching clients. If the provider may
-// have billed the request and does not say how much, the whole reservation counts as spent.
-func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, word string) error {
+// closeFailed closes the step of a failed request. notice, if not empty, is shown to watching clients. If the provider may have billed the
+// request and does not say how much, the whole reservation counts as spent.
+func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, notice string) error {
 	var c turn.Commit
 	step := a.step
 	step.State, step.Ended, step.Why, step.Fault = turn.StepUnknown, r.run.thread.Clock.Wall(), truncate(cause.Error(), 500), llm.FaultOf(cause)
@@ -397,8 +397,8 @@ func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, wor
 		step.Usage = llm.Usage{Input: int(step.Reserve.Tokens), Cost: step.Reserve.Micros, Priced: step.Reserve.Micros > 0}
 	}
 	c.Steps = []turn.Step{step}
-	if word != "" {
-		c.Events = []event.Event{{Type: "notice", Turn: r.run.id, Data: map[string]any{"turn": r.run.id, "text": word}}}
+	if notice != "" {
+		c.Events = []event.Event{{Type: "notice", Turn: r.run.id, Data: map[string]any{"turn": r.run.id, "text": notice}}}
 	}
 	return r.run.commit(ctx, c)
 }

@@ -10,25 +10,25 @@ import (
 	"hob/daemon/llm"
 )
 
-// recallWait is how long a turn waits for the memory at most. What comes later is not recalled. A search takes some 10 ms; a machine that is busy or has a slow disk
-// gets time for it, because a model takes longer anyway.
+// recallWait is the longest time that a turn waits for the memory. A later result is not used. A search takes about 10 ms. The limit is
+// much longer for busy machines and slow disks, because the model takes longer anyway.
 const recallWait = 2 * time.Second
 
-// maxRecallQuery limits the words of an input that the memory is searched for, in bytes.
+// maxRecallQuery limits the part of an input that is used as the query, in bytes.
 const maxRecallQuery = 500
 
-// Recall searches what hob remembers for the words of an input, the best first. It finds only what the owner wrote or said himself: files of
-// the memory without marks, context items and his own words of untainted turns. It returns nothing when it fails.
+// Recall searches the memory for the words of an input and returns the best results first. It searches only what the owner wrote: memory
+// files without marks, context items, and messages in untainted turns. It returns nothing if the search fails.
 type Recall func(ctx context.Context, words string) []turn.Memory
 
 // opener prepares the first request of one turn.
 type opener struct {
 	thread *Thread
-	row    int64 // the inbox row that found is for
+	row    int64 // row    int64 // the inbox row that found belongs to
 	found  []turn.Memory
 }
 
-// Ahead searches the memory for the words of the next input. This happens before the claim, so that what is recalled is committed with it.
+// Ahead searches the memory for the words of the next input. It runs before the claim, so that the results are committed with the claim.
 func (o *opener) Ahead(ctx context.Context, next func() (turn.Queued, error)) {
 	if o.thread.Recall == nil || o.thread.Models().First().Info().Interpreter {
 		return
@@ -42,7 +42,7 @@ func (o *opener) Ahead(ctx context.Context, next func() (turn.Queued, error)) {
 	o.row, o.found = q.Seq, o.thread.Recall(ctx, truncate(ownText(q.In), maxRecallQuery))
 }
 
-// Note is what is recalled for the row, if the turn begins with a model request.
+// Note returns the recalled passages for the row, if the turn begins with a model request.
 func (o *opener) Note(seq int64, opening turn.Opening) (llm.Item, bool) {
 	_, asks := turn.Next(opening.Snapshot).(turn.Request)
 	if !asks || seq != o.row || len(o.found) == 0 || opening.Snapshot.Turn.Guest {
@@ -51,18 +51,18 @@ func (o *opener) Note(seq int64, opening turn.Opening) (llm.Item, bool) {
 	return turn.Recall(opening, o.found)
 }
 
-// First is the request that a new turn begins with.
+// First returns the request that a new turn begins with.
 func (o *opener) First(opening turn.Opening) (turn.Step, bool) {
 	return o.thread.firstRequest(opening)
 }
 
-// recalls reports whether something is recalled for an input: a message of the owner in private, or a run of a job that he made. Foreign
-// text in it would choose what is recalled, so an input with some gets nothing.
+// recalls reports whether the memory is searched for an input: a private message of the owner, or a run of a job that the owner made. An
+// input with foreign text gets no results, because that text would choose them.
 func recalls(in event.In) bool {
 	return in.Trust == event.Owner && !in.Tainted && (in.Kind == event.Message || in.Kind == event.Fire) && in.Session != heartbeatSession && ownText(in) != ""
 }
 
-// ownText is the part of an input that its sender typed. What follows is forwarded, attached or added by hob.
+// ownText returns the part of an input that its sender typed. The other parts are forwarded, attached or added by hob.
 func ownText(in event.In) string {
 	if len(in.Parts) == 0 {
 		return ""

@@ -139,7 +139,7 @@ func stopReason(t turn.Turn) string {
 
 // commit writes the result of a step. A commit that parks or ends the turn also ends the loop.
 func (r *run) commit(ctx context.Context, c turn.Commit) error {
-	// Here, and in stream, all text of a turn leaves it: no other place needs to think of links.
+	// All text of a turn is published here or in stream, so links are defanged only in these two places.
 	c = r.defanged(ctx, c)
 	c.Turn = r.id
 	c.Ran = r.ran()

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// RunningTurn is the turn that a thread steps, and the thread's last progress. The zero value is a thread that is idle. It is safe for concurrent use.
+// RunningTurn is the turn that a thread runs now, and the time of the thread's last progress. The zero value is an idle thread. It is safe
+// for concurrent use.
 type RunningTurn struct {
 	mu     sync.Mutex // guards id and cancel
 	id     int64      // 0 when the thread is idle
@@ -15,7 +16,7 @@ type RunningTurn struct {
 	beat   atomic.Int64 // monotonic time of the last progress
 }
 
-// set notes the turn that the thread now steps, and how to cancel it; 0 and nil: the thread is idle.
+// set records the turn that the thread now runs, and how to cancel it; 0 and nil mean that the thread is idle.
 func (r *RunningTurn) set(id int64, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +42,7 @@ func (r *RunningTurn) Running() int64 {
 	return r.id
 }
 
-// progress notes a sign of life. The watchdog restarts hob when none comes for too long.
+// progress records the time of a sign of life. If none comes for too long, the watchdog restarts hob.
 func (r *RunningTurn) progress(now time.Duration) { r.beat.Store(int64(now)) }
 
 // Beat returns the monotonic time of the thread's last progress, at most now. The watchdog compares it with the clock.

@@ -11,8 +11,8 @@ import (
 	"hob/tools"
 )
 
-// narrowed returns what the skills leave that a turn runs, nil for all tools. A skill counts from the item that begins it to the end of the
-// turn. The other calls of the answer that runs it are judged again before they run, so it counts for them too.
+// narrowed returns the tools that remain after the skills of a turn; nil means all. A skill applies from the item that begins it to the end
+// of the turn. Calls of the same answer are judged again before they run, so it applies to them too.
 func narrowed(items []llm.Item) *policy.Narrowed {
 	var n *policy.Narrowed
 	for _, it := range items {
@@ -25,11 +25,11 @@ func narrowed(items []llm.Item) *policy.Narrowed {
 	return n
 }
 
-// SkillRunner turns "/NAME ARGS" into the input of a turn. ok is false if there is no skill of the name that the owner has accepted. Its
-// faults are answers to the owner.
+// SkillRunner turns "/NAME ARGS" into the input of a turn. ok is false if the owner has accepted no skill with this name. An error that is
+// a Fault is the answer to the owner.
 type SkillRunner func(ctx context.Context, name, args string) (instructions event.Part, ok bool, err error)
 
-// runSkill serves a command that is the name of a skill: the message becomes the input of a turn, with the instructions after it.
+// runSkill serves a command with the name of a skill. The message becomes the input of a turn, followed by the skill's instructions.
 func (h *CommandHandler) runSkill(ctx context.Context, q turn.Queued, name, args string) error {
 	unknown := unknownCommand(name)
 	if h.Skills == nil {
@@ -48,7 +48,7 @@ func (h *CommandHandler) runSkill(ctx context.Context, q turn.Queued, name, args
 	return h.reply(ctx, q, "", err)
 }
 
-// unknownCommand is the fault of a name that is neither a command nor a skill, with the command that it probably means.
+// unknownCommand returns the fault for a name that is neither a command nor a skill. It suggests a similar command.
 func unknownCommand(name string) *event.Fault {
 	meant := ""
 	if near := tools.Nearest(name[1:], CommandNames(), 1); len(near) > 0 {

@@ -27,8 +27,8 @@ type Children interface {
 	DrainChildren(ctx context.Context) error
 }
 
-// SubagentPool steps the turns of sub-agents beside the thread, with the same loop. All state is in the rows; memory holds only which
-// turns are being stepped.
+// SubagentPool runs the turns of sub-agents in parallel with the thread, with the same loop. All state is in the rows; memory holds only
+// which turns run now.
 type SubagentPool struct {
 	Thread   *Thread // runs the parent turns
 	Children Children
@@ -154,7 +154,7 @@ func (l *SubagentPool) halt(ctx context.Context) error {
 	return nil
 }
 
-// track notes that a turn is being stepped. cancel ends it, for halt.
+// track records that a turn runs now. cancel ends it; halt uses it.
 func (l *SubagentPool) track(id int64, cancel context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,7 +164,7 @@ func (l *SubagentPool) track(id int64, cancel context.CancelCauseFunc) {
 	l.running[id] = cancel
 }
 
-// untrack notes that the step of a turn has returned.
+// untrack removes a turn whose step has returned.
 func (l *SubagentPool) untrack(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

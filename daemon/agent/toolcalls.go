@@ -31,10 +31,9 @@ type toolCalls struct {
 	st  turn.Snapshot
 }
 
-// judge decides about all calls of an answer before any of them runs. One question covers all calls that need approval.
-// A call may fail to be judged because it names something that an earlier call creates. Such a call is judged when it runs; if
-// the answer needs a question anyway, the question includes its arguments.
-// If the answer was cut off at its limit, its calls may be incomplete, so none of them runs.
+// judge decides about all calls of an answer before any of them runs. One question covers all calls that need approval. If a call names
+// something that an earlier call creates, it is judged when it runs; a question then includes only its arguments. If the answer was cut off
+// at its limit, no call runs, because the calls may be incomplete.
 func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) error {
 	r.st = r.st.With(c.Items)
 	var asks []Judged
@@ -50,7 +49,7 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 		if raw := event.TextOf(it.Parts); strings.TrimSpace(raw) != "" {
 			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are not valid JSON: %s", truncate(raw, 200)))
 		}
-		// The last call of such an answer may be half of one, and the model may have meant more calls after it.
+		// If an answer was cut off, its last call may be incomplete, and the model may have meant more calls after it.
 		if cutOff {
 			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit of tokens (max_output_tokens)"))
 		}
@@ -117,8 +116,8 @@ func repeatsItself(st turn.Snapshot) bool {
 	return ends
 }
 
-// needsIntent reports whether the intent must be committed before the call runs. Reads and keyed calls need none: they can
-// run again after a crash.
+// needsIntent reports whether the intent must be committed before the call runs. Reads and keyed calls can run again after a crash, so they
+// need none.
 func needsIntent(j Judged) bool {
 	return j.Intent.Effect != tools.Read && j.Intent.Effect != tools.Keyed
 }
@@ -296,7 +295,8 @@ func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error 
 	return r.doneIn(ctx, step, j, result, r.run.thread.Clock.Mono()-start)
 }
 
-// resultShare is how much of a model's window the results of one answer may fill, in percent. leastResult is the least for each, in bytes.
+// resultShare is the part of a model's window, in percent, that the results of one answer may fill. leastResult is the minimum for each
+// result, in bytes.
 const (
 	resultShare = 25
 	leastResult = 1_000

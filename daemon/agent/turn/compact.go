@@ -19,7 +19,7 @@ type Compaction struct {
 	Tokens    int // the tokens that the provider counted for these bytes; 0 when it counted none
 }
 
-// Compacted is what a session keeps of its last compaction.
+// Compacted is the record of a session's last compaction.
 type Compacted struct {
 	Asked         bool   // the owner has asked for the next one
 	Matters       string // what it must keep, in the owner's words
@@ -36,7 +36,7 @@ const (
 	ByRows  CompactedBy = "rows"  // hob made the summary from rows, because no model could
 )
 
-// What a trim leaves whole: the results since the owner's last inputs, and those of the last answers of the running turn.
+// A trim keeps the results since the owner's last inputs, and those of the last answers of the running turn.
 const (
 	inputsKept  = 3
 	answersKept = 2
@@ -45,8 +45,8 @@ const (
 // shortResult is the size up to which a result stays: a handle would not be much shorter. In bytes.
 const shortResult = 400
 
-// Trimmable returns the results that a trim replaces by handles, oldest first: all before the owner's last three inputs, then
-// those of the running turn before its last two answers. Short results and those that are handles already are not among them.
+// Trimmable returns the results that a trim replaces by handles, oldest first. These are the results before the owner's last three inputs,
+// then those of the running turn before its last two answers. Short results and handles are left out.
 func Trimmable(items []llm.Item, running int64, bytes func(llm.Item) int) []llm.Item {
 	old, own := lastInputs(items), lastAnswers(items, running)
 	var list []llm.Item
@@ -152,9 +152,9 @@ func cutPlaces(items []llm.Item, waiting func(turn int64) bool) []bool {
 	return places
 }
 
-// Shrunk returns items that take at most limit bytes, for one request to a model with a small window. Nothing of it is committed.
-// Old results become handles without an artifact, and if that is not enough, the items before a cut become a digest. The result
-// may still exceed limit when the newest items alone do.
+// Shrunk returns items of at most limit bytes, for one request to a model with a small window. Nothing is committed. Old results become
+// handles without an artifact. If that is not enough, the items before a cut become a digest. The result exceeds limit if the newest items
+// alone do.
 func Shrunk(items []llm.Item, running int64, bytes func(llm.Item) int, limit int, changes func(tool string) bool) []llm.Item {
 	items = slices.Clone(items)
 	short := map[int64]bool{}

@@ -11,7 +11,7 @@ type HistoryItem struct {
 	Own          bool      // of the owner, or an answer of a turn that had read nothing foreign
 	Clean        bool      // its turn had read nothing foreign
 	Sender       string    // the name of who wrote it
-	Person       string    // the immutable id of the sender on his channel, or else the session's
+	Person       string    // the sender's immutable id on the channel; without one, that of the session
 	At           time.Time //
 	Text         string    // "" while its turn has not ended
 	Open         bool      // its turn has not ended

@@ -9,14 +9,14 @@ import (
 	"hob/daemon/llm"
 )
 
-// Lasting holds the rows of a session that no summary may lose. They are rendered from the rows, not by a model.
+// Lasting holds the rows of a session that each summary must contain. They are rendered from the rows, not by a model.
 type Lasting struct {
 	Request                               string // the owner's newest input
 	RequestSeq                            int64  // of its item
 	Plan                                  bool   // the session is in plan mode
 	Todos, Tasks, Jobs, Questions, Grants []Row
 	Waiting                               []int64 // turns of the session that wait: no cut may come after their first item
-	Forgotten                             []int64 // items that tell what the owner wanted forgotten: no summary is made of them
+	Forgotten                             []int64 // Forgotten             []int64 // items with facts that the owner removed: no summary may use them
 }
 
 // Row is one row in a few words.
@@ -72,8 +72,8 @@ func (l Lasting) Text(cut int64) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Blocks says which questions or turns keep the session from being summarised further while the turn running asks a model, and
-// how to end that. It returns "" for none.
+// Blocks names the questions or turns that prevent further compaction of the session while a turn asks a model, and says how to end them.
+// It returns "" if there are none.
 func (l Lasting) Blocks(running int64) string {
 	var list []string
 	for _, q := range l.Questions {

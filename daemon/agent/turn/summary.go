@@ -42,8 +42,7 @@ func (c Class) trust() event.Trust {
 	return event.Owner
 }
 
-// SummaryItem makes the item that stands in the place of covered items. text is quoted, so that no line of it can pass as a head
-// of hob's.
+// SummaryItem makes the item that replaces covered items. text is quoted, so that none of its lines looks like one of hob's heads.
 func (c Class) SummaryItem(t Turn, text string) llm.Item {
 	head := "[summary of the conversation so far]"
 	if c == Foreign {

@@ -57,7 +57,7 @@ type Turn struct {
 
 // RunLimits holds the extra rights and the limits of the trigger that a turn serves, and of the session that it is in. A sub-agent has its parent's limits.
 type RunLimits struct {
-	Guest      bool     `json:"-"`                    // somebody other than the owner asks, or the session is not the owner's own: what only he may know stays out of it
+	Guest      bool     `json:"-"`                    // the asker is not the owner, or the session is not the owner's own: what only the owner may know is left out
 	Rights     []string `json:"rights,omitempty"`     // rights that the owner gave to the trigger
 	Only       []string `json:"tools,omitempty"`      // the only tools that the run may call; empty means all
 	MaxTokens  int64    `json:"max_tokens,omitempty"` // the tokens that a run may use; 0 means no limit
