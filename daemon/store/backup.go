@@ -19,5 +19,5 @@ func (s Backups) Storage(ctx context.Context) sqlite.Storage { return s.core.db.
 // LookAtFiles makes the writer check whether the files of the database were deleted or replaced. Then StorageSignal fires.
 func (s Backups) LookAtFiles() { s.core.db.LookAtFiles() }
 
-// StorageSignal fires when that has changed.
+// StorageSignal fires when the answer of Storage has changed.
 func (s Backups) StorageSignal() <-chan struct{} { return s.core.db.Wait(sqlite.SignalStorage) }

@@ -51,7 +51,7 @@ func (s *core) begin(ctx context.Context) error {
 		if err := expireQuestions(tx, "subject = 'ask' AND tool = ?", aboutMCP); err != nil {
 			return fmt.Errorf("close the questions of MCP servers: %w", err)
 		}
-		// Nobody knows what the open requests to models have cost; their reservation is booked.
+		// The cost of the open requests to models is unknown, so their reservations are booked.
 		if err := tx.spendRows().bookOrphans(); err != nil {
 			return fmt.Errorf("book open requests: %w", err)
 		}

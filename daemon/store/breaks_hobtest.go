@@ -47,7 +47,7 @@ func snapshotBroken(ctx context.Context, s *core, seen filewatch.Seen) error {
 	return err
 }
 
-// cursorBroken commits the position of a source before the messages that it stands for.
+// cursorBroken commits the position of a source before the messages up to that position.
 func cursorBroken(ctx context.Context, s *core, c *channels.Cursor) error {
 	if c == nil || !fail.Broken("cursor-before-insert") {
 		return nil

@@ -14,13 +14,13 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// inForce is the newest compaction of a session, zero when there is none.
+// inForce holds what later requests need of the newest compaction of a session. It is zero if there is none.
 type inForce struct{ cut, summaries, last int64 }
 
-// newestCompaction reads the compaction in force of a session.
+// newestCompaction is the query for the newest compaction of a session.
 const newestCompaction = "SELECT cut, summaries, last FROM compactions WHERE session = ? ORDER BY id DESC LIMIT 1"
 
-// scanInForce reads it from a query for newestCompaction.
+// scanInForce reads the result of newestCompaction.
 func scanInForce(rs *sql.Rows, err error) (inForce, error) {
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c inForce, err error) {
 		return c, rs.Scan(&c.cut, &c.summaries, &c.last)
@@ -36,7 +36,7 @@ func (c inForce) whole(session int64) (where string, args []any) {
 	return "session = ? AND iif(kind = 'summary', compaction = ?, seq >= ?)", []any{session, c.summaries, c.cut}
 }
 
-// arranged puts the summaries first, and takes out the counts of tokens from before the compaction, because they no longer hold.
+// arranged puts the summaries first. It removes the token counts from before the compaction, because requests are shorter now.
 func (c inForce) arranged(items []llm.Item) []llm.Item {
 	for i := range items {
 		if items[i].Seq <= c.last {
@@ -67,13 +67,13 @@ func (s Turns) Compacted(ctx context.Context, session int64) (c turn.Compacted, 
 // errNoSession means that no live session has the name.
 var errNoSession = errors.New("no live session")
 
-// nothingToCover is the fault of a compaction that was asked for and has nothing to do.
+// nothingToCover returns the fault for a requested compaction that has nothing to cover.
 func nothingToCover(why, hint string) error {
 	return event.NewFault(event.Clash, hint, "There is nothing to summarise: %s.", why)
 }
 
-// askCompaction notes that a live session, by its key or id, is to be summarised before its next request to a model. It returns a
-// fault when there is nothing to cover, so that no request stays noted that cannot be served.
+// askCompaction records that a live session, given by its key or id, must be summarised before its next request to a model. If there is
+// nothing to cover it returns a fault and records nothing.
 func askCompaction(ctx context.Context, tx *Tx, name, matters string) error {
 	var id int64
 	err := tx.One("SELECT id FROM sessions WHERE archived = 0 AND (key = ?1 OR "+hasID("id")+") ORDER BY key <> ?1 LIMIT 1", []any{name}, &id)
@@ -102,7 +102,7 @@ func askCompaction(ctx context.Context, tx *Tx, name, matters string) error {
 	}
 }
 
-// Compact notes that a live session, by its key or id, is to be summarised before its next request to a model. matters says what the
+// Compact records that a live session, given by its key or id, must be summarised before its next request to a model. matters says what the
 // summary must keep, in the owner's words.
 func (r Sessions) Compact(ctx context.Context, name, matters string) error {
 	return r.core.write(ctx, func(tx *Tx) error {
@@ -152,11 +152,11 @@ func compact(tx *Tx, id int64, c *turn.Compaction) error {
 			return err
 		}
 	}
-	// The provider's cache is lost by the compaction in any case, so the prefix may change as well. A request of /compact is done.
+	// The compaction invalidates the provider's cache in any case, so the prefix is renewed too. A request by /compact is done now.
 	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL, compact = 0, compact_note = '' WHERE id = ?", session)
 }
 
-// Lasting reads the rows of a session that a summary must not lose, and the turns of the session that wait.
+// Lasting reads the rows of a session that a summary must keep, and the turns of the session that wait.
 func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err error) {
 	// After the first error, rows reads nothing more; err is checked once after the last list.
 	rows := func(query string) []turn.Row {
@@ -186,7 +186,7 @@ func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err 
 	if err != nil {
 		return l, err
 	}
-	// The owner's newest request belongs to what a summary must not lose.
+	// A summary must keep the owner's newest request.
 	last, err := s.core.items(ctx, "seq = (SELECT max(seq) FROM items WHERE session = ? AND kind = 'input' AND trust = 'owner' AND forgotten = 0)", session)
 	if err != nil {
 		return l, err

@@ -24,7 +24,7 @@ type ContextItems struct{ core *core }
 // contextColumns are the columns of an item without its content.
 const contextColumns = "drive, path, bytes, foreign_from, foreign_name, created, updated"
 
-// contextFields are where contextColumns are read to.
+// contextFields returns the destinations for contextColumns.
 func contextFields(it *tools.ContextItem) []any {
 	return []any{&it.Drive, &it.Path, &it.Bytes, &it.Foreign, &it.ForeignName, sqlite.Stamp(&it.Created), sqlite.Stamp(&it.Updated)}
 }
@@ -39,7 +39,7 @@ func (s ContextItems) ContextItem(ctx context.Context, drive, path string) (tool
 	return s.one(ctx, "drive = ? AND path = ?", drive, path)
 }
 
-// ContextRevision returns the item with a revision; false if it is there no more, or has another content now.
+// ContextRevision returns the item with a revision; false if it was removed or its content has changed.
 func (s ContextItems) ContextRevision(ctx context.Context, id int64) (tools.ContextItem, bool, error) {
 	return s.one(ctx, "id = ?", id)
 }
@@ -57,23 +57,24 @@ func (s ContextItems) one(ctx context.Context, where string, args ...any) (it to
 	return it, true, nil
 }
 
-// ContextItems lists items by drive and path, without their contents. The state of the filter is a drive; "": of all.
+// ContextItems lists items by drive and path, without their contents. The state of the filter is a drive; "" means all drives.
 func (s ContextItems) ContextItems(ctx context.Context, f event.Filter) ([]tools.ContextItem, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+contextColumns+" FROM context_items WHERE ?1 = '' OR drive = ?1 ORDER BY drive, path LIMIT ?2", f.State, cmp.Or(f.Limit, -1)) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, scanContext)
 }
 
-// ContextState returns a text that changes with every change of an item. It is cheap.
+// ContextState returns a text that changes whenever an item changes. It is cheap to compute.
 func (s ContextItems) ContextState(ctx context.Context) (state string, err error) {
 	return state, s.core.read().QueryRowContext(ctx, "SELECT count(*) || '/' || coalesce(max(id), 0) || '/' || coalesce(max(updated), 0) FROM context_items").Scan(&state)
 }
 
-// ContextRevisions returns when each item was written, in microseconds since 1970, by its revision: a new content is a new revision.
+// ContextRevisions returns the time at which each item was written, in microseconds since 1970, by its revision. A changed content has a
+// new revision.
 func (s ContextItems) ContextRevisions(ctx context.Context) (all map[int64]int64, err error) {
 	return all, s.core.read().QueryRowContext(ctx, "SELECT json_group_object(id, updated) FROM context_items").Scan(sqlite.JSON(&all))
 }
 
-// putContext writes an item in the commit of a call's result. turn 0 is the owner on the command line.
+// putContext writes an item in the commit of a call's result. Turn 0 is a command of the owner.
 func putContext(tx *Tx, turn int64, c tools.PutContext) error {
 	tainted, created, foreignName := false, sqlite.Micros(tx.Now), true
 	if turn != 0 {
@@ -104,7 +105,7 @@ func putContext(tx *Tx, turn int64, c tools.PutContext) error {
 		c.Drive, c.Path, c.Foreign, sqlite.Bit(foreignName && tainted), created, sqlite.Micros(tx.Now), len(c.Content), c.Content)
 }
 
-// dropContext removes an item, and overwrites its text.
+// dropContext removes an item and overwrites its text on disk.
 func dropContext(tx *Tx, c tools.DropContext) (err error) {
 	tx.Wake(sqlite.SignalEvents)
 	if err := tx.Run("PRAGMA secure_delete = ON"); err != nil {

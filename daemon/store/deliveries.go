@@ -136,7 +136,7 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 		}
 		return tx.Run("UPDATE deliveries SET state = iif(state = 'sent', state, 'ready'), next_at = ?, unsure = ?, attempts = ?, error = ? WHERE outbox = ? AND part = ? AND (state <> 'sent' OR draft = 1)",
 			sqlite.Micros(v.At), v.Unsure, d.Attempts, v.Reason, d.Outbox, d.Part)
-	// Nobody knows whether the message has arrived: it is held, and the owner is asked.
+	// It is unknown whether the message has arrived: it is held, and the owner is asked.
 	case channels.Unknown:
 		if err := tx.Run("UPDATE deliveries SET state = 'unknown', unsure = ?, error = ? WHERE outbox = ? AND part = ?", v.Unsure, v.Reason, d.Outbox, d.Part); err != nil {
 			return err
@@ -177,8 +177,8 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	return noteSent(tx, d.Outbox, d.To, d.Body)
 }
 
-// Hasten makes the next attempts on a channel due now, because the channel works again. It wakes the pump even if none waited for its time: some may
-// wait for the channel.
+// Hasten makes the next attempts on a channel due now, because the channel works again. It wakes the pump in any case, because a row may
+// wait for the channel and not for its time.
 func (s Outbox) Hasten(ctx context.Context, channel string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		tx.Wake(sqlite.SignalOutbox)

@@ -14,13 +14,14 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Endpoints holds the programs with tokens of their own, and what they asked.
+// Endpoints holds the programs that have tokens of their own, and their requests.
 type Endpoints struct{ core *core }
 
-// sameRequest is how long the same messages count as the same request.
+// sameRequest is the time within which a request with the same messages counts as a repetition.
 const sameRequest = 10 * time.Minute
 
-// Which messages a conversation has is told by this many of its earlier requests, the newest first, and by this many digests in them.
+// Limits of the search for messages that a conversation already has: the number of its newest earlier requests, and the number of digests
+// in them.
 const (
 	knownRequests = 200
 	knownMessages = 20_000
@@ -42,7 +43,7 @@ func (s Endpoints) Add(ctx context.Context, name, token string) (e api.Endpoint,
 	return e, err
 }
 
-// Remove deletes a program with what is known of its requests. Its conversations stay.
+// Remove deletes a program and the records of its requests. Its conversations stay.
 func (s Endpoints) Remove(ctx context.Context, name string) (e api.Endpoint, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		e = api.Endpoint{Name: name}
@@ -64,7 +65,7 @@ func (s Endpoints) List(ctx context.Context) ([]api.Endpoint, error) {
 	return s.rows(ctx, "true")
 }
 
-// Find returns the program whose token has a hash; ID 0: none has.
+// Find returns the program whose token has this hash; ID 0 if there is none.
 func (s Endpoints) Find(ctx context.Context, token string) (api.Endpoint, error) {
 	list, err := s.rows(ctx, "token = ?", token)
 	if err != nil || len(list) == 0 {
@@ -73,7 +74,7 @@ func (s Endpoints) Find(ctx context.Context, token string) (api.Endpoint, error)
 	return list[0], s.note(ctx, list[0])
 }
 
-// note stores when a token was used, once a minute.
+// note records when a token was used, at most once a minute.
 func (s Endpoints) note(ctx context.Context, e api.Endpoint) error {
 	if s.core.now().Sub(e.Used).Abs() < time.Minute {
 		return nil
@@ -90,7 +91,7 @@ func (s Endpoints) rows(ctx context.Context, where string, args ...any) ([]api.E
 	})
 }
 
-// Begin stores a request, or finds it if the same messages came a short time ago.
+// Begin stores a request. If the same messages came a short time ago, it returns that request instead.
 func (s Endpoints) Begin(ctx context.Context, o api.ChatOpening) (r api.ChatRequest, err error) {
 	var id int64
 	err = s.core.write(ctx, func(tx *Tx) error {
@@ -111,8 +112,9 @@ func (s Endpoints) Begin(ctx context.Context, o api.ChatOpening) (r api.ChatRequ
 	return r, err
 }
 
-// Repeats decides whether a request with the same messages as an earlier one is that one. Clients repeat a request whose answer they did not get. One
-// that failed, was stopped or never ran is asked anew. inbox and turn are the states of the earlier one; turn "": it has none yet.
+// Repeats decides whether a request with the same messages as an earlier one is a repetition. Clients repeat a request whose answer they
+// did not get. An earlier request that failed, was stopped or never ran does not count. inbox and turn are the states of the earlier
+// request; turn is "" if it has none yet.
 func Repeats(age time.Duration, inbox InboxState, state turn.Status) bool {
 	switch state {
 	case turn.Ready, turn.Running:
@@ -125,7 +127,7 @@ func Repeats(age time.Duration, inbox InboxState, state turn.Status) bool {
 	return false
 }
 
-// sameChat returns the newest request with the same messages that still counts; 0: none.
+// sameChat returns the newest request with the same messages, if a new one counts as its repetition; 0 if there is none.
 func sameChat(tx *Tx, o api.ChatOpening) (id int64, r api.ChatRequest, err error) {
 	var inbox InboxState
 	var state turn.Status
@@ -161,8 +163,9 @@ func newChat(tx *Tx, o api.ChatOpening) (int64, api.ChatRequest, error) {
 	return id, r, err
 }
 
-// continued returns the conversation that a request continues, or "". Without a name of the person, only who has all of a conversation may go on with it: the
-// request must begin with the messages of its newest request and what hob answered. An attempt at the same request does not count as a newer one.
+// continued returns the conversation that a request continues, or "". If the client does not name the person, the request must prove that
+// its sender has the whole conversation: it must begin with the messages of the newest request and hob's answer to them. A repetition of
+// the same request is not a newer one.
 func continued(tx *Tx, o api.ChatOpening) (string, error) {
 	if o.Before == "" {
 		return "", nil
@@ -177,7 +180,8 @@ func continued(tx *Tx, o api.ChatOpening) (string, error) {
 	return list[i][0], nil
 }
 
-// known adds the digests of the messages that a conversation has from requests before this one that have a turn, and what hob answered to them.
+// known adds the digests of the messages that a conversation already has: those of earlier requests that have a turn, and hob's answers to
+// them.
 func (s Endpoints) known(ctx context.Context, r *api.ChatRequest, before int64) error {
 	rs, err := s.core.read().QueryContext(ctx, `SELECT r.seen, t.text, r.notice FROM endpoint_requests r JOIN inbox i ON i.source = ? AND i.ext_id = r.ext_id JOIN turns t ON t.id = i.turn JOIN sessions s ON s.id = t.session AND s.archived = 0
 		WHERE r.session = ? AND r.id < ? ORDER BY r.id DESC LIMIT ?`, event.Endpoint, r.Session, before, knownRequests)
@@ -199,21 +203,21 @@ func (s Endpoints) known(ctx context.Context, r *api.ChatRequest, before int64) 
 	return err
 }
 
-// Trim deletes the requests from before an instant. A conversation that its messages name begins anew then.
+// Trim deletes the requests from before an instant. A conversation that is identified by its messages then starts again.
 func (s Endpoints) Trim(ctx context.Context, before time.Time) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		return tx.Run("DELETE FROM endpoint_requests WHERE at < ?", sqlite.Micros(before))
 	})
 }
 
-// Told notes what a client got in place of an answer, so that it is recognized in the client's next request.
+// Told records the text that a client got in place of an answer, so that it is recognised in the client's next request.
 func (s Endpoints) Told(ctx context.Context, ext, notice string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		return tx.Run("UPDATE endpoint_requests SET notice = ? WHERE ext_id = ?", notice, ext)
 	})
 }
 
-// Progress returns how far a request has come.
+// Progress returns the state of a request.
 func (s Endpoints) Progress(ctx context.Context, ext string) (p api.ChatProgress, err error) {
 	var kind string
 	err = s.core.read().QueryRowContext(ctx, `SELECT i.state, coalesce(t.id, 0), coalesce(t.state, ''), coalesce(t.why, i.reason), coalesce(t.text, ''), coalesce(w.kind, ''),
@@ -228,12 +232,13 @@ func (s Endpoints) Progress(ctx context.Context, ext string) (p api.ChatProgress
 	return p, err
 }
 
-// Abort ends a request whose client went away. A turn that runs must be stopped by the caller: its number is returned, else 0.
+// Abort ends a request whose client has disconnected. It returns the number of a running turn, which the caller must stop, or 0.
 func (s Endpoints) Abort(ctx context.Context, ext string) (running int64, err error) {
 	return s.halt(ctx, "its client went away", "i.source = ? AND i.ext_id = ?", event.Endpoint, ext)
 }
 
-// Halt ends all that goes on for a program that is removed: its requests, its turns, and the questions about its calls. It is Abort for all of them.
+// Halt ends everything of a program that is being removed: its requests, its turns, and the questions about its calls. It returns the same
+// as Abort.
 func (s Endpoints) Halt(ctx context.Context, e api.Endpoint) (running int64, err error) {
 	home := fmt.Sprintf("%s:%s#%d/", event.Endpoint, e.Name, e.ID)
 	if err = s.core.write(ctx, func(tx *Tx) error {
@@ -244,7 +249,8 @@ func (s Endpoints) Halt(ctx context.Context, e api.Endpoint) (running int64, err
 	return s.halt(ctx, "the program was removed", "(i.state IN ('queued', 'held') OR t.ended = 0) AND i.source = ? AND substr(i.session, 1, ?) = ?", event.Endpoint, len(home), home)
 }
 
-// halt ends the inputs of programs that a condition picks, with their turns. The thread has one turn at a time, so that at most one of them runs.
+// halt ends the inputs of programs that a condition selects, with their turns. The thread runs one turn at a time, so at most one of these
+// turns is running.
 func (s Endpoints) halt(ctx context.Context, why, where string, args ...any) (running int64, err error) {
 	type open struct {
 		seq, turn int64
@@ -281,13 +287,13 @@ func (s Endpoints) halt(ctx context.Context, why, where string, args ...any) (ru
 	return running, err
 }
 
-// Gone reports whether a request is of a program that has been removed meanwhile.
+// Gone reports whether the program of a request has been removed since.
 func (s Endpoints) Gone(ctx context.Context, ext string) (gone bool, err error) {
 	err = s.core.read().QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT 1 FROM endpoint_requests WHERE ext_id = ?)", ext).Scan(&gone)
 	return gone, err
 }
 
-// Tainted notes the first foreign text that a call brought to the program at an address.
+// Tainted records the first foreign text that a call returned to the program at an address.
 func (s Endpoints) Tainted(ctx context.Context, at event.Address, from string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		return tx.Run("UPDATE endpoints SET foreign_from = ? WHERE foreign_from = '' AND ? = 'endpoint:' || name || '#' || id || '/mcp'", from, at)

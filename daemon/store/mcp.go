@@ -13,7 +13,7 @@ import (
 	"hob/tools"
 )
 
-// aboutMCP is the Tool of a question about a server. No channel can have the name, because of its blank.
+// aboutMCP is the Tool of a question about a server. Other questions have the name of a channel there. No channel has this name, because it contains a space.
 const aboutMCP = "hob mcp"
 
 // MCPLists lists all rows, oldest first. A row whose question was closed without a yes counts as refused.
@@ -25,8 +25,8 @@ func (s Settings) MCPLists(ctx context.Context) ([]api.MCPRow, error) {
 	})
 }
 
-// AskMCP opens a question about a list, in place of earlier ones about the server that the owner has not accepted. If the state is refused, the
-// text is a message without a question: the row has none that is open, so it counts as refused.
+// AskMCP opens a question about a server's tool list. It replaces earlier questions about lists of that server that the owner has not
+// accepted. If the state is refused, the text is sent as a message without a question, and the row counts as refused.
 func (s Settings) AskMCP(ctx context.Context, text string, row api.MCPRow) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		known := false
@@ -49,8 +49,8 @@ func (s Settings) AskMCP(ctx context.Context, text string, row api.MCPRow) error
 	})
 }
 
-// AcceptMCP puts a list into use, in place of all others of the server. It closes their questions. Permanent permissions end with the way to
-// the server for which they were given, see endMCPRights.
+// AcceptMCP puts a list into use in place of all others of the server, and closes their questions. If the server can now be reached in
+// another way, its permanent permissions end; see endMCPRights.
 func (s Settings) AcceptMCP(ctx context.Context, row api.MCPRow) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		if err := endRightsElsewhere(tx, row.Server, row.List); err != nil {
@@ -63,7 +63,7 @@ func (s Settings) AcceptMCP(ctx context.Context, row api.MCPRow) error {
 	})
 }
 
-// ForgetMCP removes what was decided about a server, and what may be done with it without asking.
+// ForgetMCP removes the decisions about a server, and the permissions to call it without asking.
 func (s Settings) ForgetMCP(ctx context.Context, server string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		if err := endMCPRights(tx, server); err != nil {
@@ -95,7 +95,7 @@ func mcpAnswered(tx *Tx, q turn.Question) error {
 	return tx.Run("UPDATE mcp_lists SET state = ?, at = ? WHERE question = ?", api.MCPAccepted, sqlite.Micros(tx.Now), q.ID)
 }
 
-// endRightsElsewhere ends the permanent permissions about a server, unless the owner has already accepted it with the same reach as in list.
+// endRightsElsewhere ends the permanent permissions for a server, unless the owner has already accepted it with the same reach as in list.
 func endRightsElsewhere(tx *Tx, server, list string) error {
 	same := false
 	err := tx.One("SELECT EXISTS (SELECT 1 FROM mcp_lists WHERE server = ? AND state = 'accepted' AND list -> '$.reach' IS (? -> '$.reach'))", []any{server, list}, &same)
@@ -105,9 +105,9 @@ func endRightsElsewhere(tx *Tx, server, list string) error {
 	return endMCPRights(tx, server)
 }
 
-// endMCPRights ends what the owner has permanently allowed about a server: the answers "always", also those that are still to come, and the
-// rights of jobs. They say only its name, and another server may get that. The owner is told. Rights in the config stay, for its file is the
-// owner's present word.
+// endMCPRights ends what the owner has permanently allowed for a server: the answers "always", also of questions that are still open, and
+// the rights of jobs. They identify the server only by its name, and another server may get that name. The owner is told. Rights in the
+// config stay, because the config says what the owner wants now.
 func endMCPRights(tx *Tx, server string) error {
 	pattern := policy.Pattern(tools.Intent{Server: server})
 	grants, err := tx.Change("UPDATE grants SET revoked = ? WHERE revoked = 0 AND pattern = ?", sqlite.Micros(tx.Now), pattern)

@@ -9,8 +9,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// AnswerSignIn closes the open questions with a link that has one of these states, and returns their number. in is the message that the answer
-// came with, without the answer; one without a source is made if there is a question. Its row opens no turn.
+// AnswerSignIn closes the open questions whose link has one of these states, and returns their number. in is the message that contained the
+// answer, with the answer removed. If in has no source and there is a question, AnswerSignIn makes a row for it. That row opens no turn.
 func (s Settings) AnswerSignIn(ctx context.Context, in event.In, states []string, answer string) (r event.Receipt, closed int, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
 		list, err := sqlite.Doc(states)
@@ -43,7 +43,7 @@ func (s Settings) AnswerSignIn(ctx context.Context, in event.In, states []string
 	return r, closed, err
 }
 
-// closedInput stores an input that opens no turn, or finds it.
+// closedInput stores an input that opens no turn, or finds the existing one.
 func closedInput(tx *Tx, in event.In) (r event.Receipt, err error) {
 	if r.Inbox, err = insertIn(tx, in); err != nil {
 		return r, err
@@ -59,7 +59,7 @@ func closedInput(tx *Tx, in event.In) (r event.Receipt, err error) {
 	return r, err
 }
 
-// AskForServer opens a question that an MCP server has for the owner while a call runs.
+// AskForServer opens a question of an MCP server to the owner during a call.
 func (s Settings) AskForServer(ctx context.Context, q api.MCPQuestion) (id int64, err error) {
 	err = s.core.write(ctx, func(tx *Tx) (err error) {
 		id, err = askOwner(tx, &turn.Question{Subject: turn.AboutAsk, Tool: aboutMCP, Turn: q.Turn, CallID: q.CallID, Text: q.Text, Options: q.Options, To: q.To, Until: q.Until})
@@ -68,7 +68,7 @@ func (s Settings) AskForServer(ctx context.Context, q api.MCPQuestion) (id int64
 	return id, err
 }
 
-// ServerAnswer returns the answer to such a question; open: there is none yet; neither: there will be none.
+// ServerAnswer returns the answer to such a question. open means that there is none yet. If neither is true, there will be none.
 func (s Settings) ServerAnswer(ctx context.Context, id int64) (answer string, answered, open bool, err error) {
 	var state turn.QuestionState
 	err = s.core.read().QueryRowContext(ctx, "SELECT answer, state, state = 'open' AND until > ? FROM questions WHERE id = ?", sqlite.Micros(s.core.opt.Clock.Wall()), id).Scan(&answer, &state, &open)

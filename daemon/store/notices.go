@@ -15,8 +15,8 @@ type Notice struct {
 	Text string // "": no message
 }
 
-// Notices remembers the problems that the owner has a notice of, so that a restart does not repeat them. The caller decides what is a
-// problem and when it is over.
+// Notices stores the problems that the owner was told about, so that a restart does not repeat the notices. The caller decides when a
+// problem begins and ends.
 type Notices struct{ core *core }
 
 // Settle calls f with the text stored under a name ("": none), and commits the new text together with the notice that f returns. f must be
@@ -25,9 +25,8 @@ func (s Notices) Settle(ctx context.Context, name string, f func(known string) (
 	return s.core.write(ctx, func(tx *Tx) error { return settleNotice(tx, name, f) })
 }
 
-// settleNotice tells the owner about a state once per change. f gets what the owner was last told, and returns the new state and the text
-// to tell.
-// Both are committed together with the message.
+// settleNotice tells the owner about a state once per change. f gets the stored text and returns the new one, with a notice. Both are
+// committed with the message.
 func settleNotice(tx *Tx, name string, f func(known string) (now string, n Notice, err error)) error {
 	key := "told_" + name
 	known, err := readSetting(tx, key)

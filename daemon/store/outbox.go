@@ -102,7 +102,7 @@ func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 	return addEvent(tx, event.Event{Type: "message.sent", Data: data})
 }
 
-// addCause adds to an event the kind of a message's cause, the turn if it is one, and what it comes from: the kind and the name of the
+// addCause adds the cause of a message to an event: its kind, the turn if it is one, and the origin. The origin is the kind and name of the
 // trigger, or "asked" and the beginning of the owner's message.
 func addCause(tx *Tx, id int64, data map[string]any) error {
 	cause, kind, name, turn := "", "", "", int64(0)

@@ -65,7 +65,7 @@ func (r Sessions) Talks(ctx context.Context, kind string, limit, offset int) ([]
 	return r.talks(ctx, whereFilter(event.Filter{State: kind}, "s.kind = ?1", "")+" ORDER BY s.id DESC LIMIT ?2 OFFSET ?3", kind, limit, offset)
 }
 
-// Talk returns a conversation by id or by the key that leads to it; false if there is none.
+// Talk returns a conversation by its id or its key; false if there is none.
 func (r Sessions) Talk(ctx context.Context, name string) (tools.Talk, bool, error) {
 	list, err := r.talks(ctx, sessionCalled(), name)
 	if err != nil || len(list) == 0 {
@@ -98,8 +98,8 @@ func (r Sessions) talks(ctx context.Context, where string, args ...any) ([]tools
 	return list, nil
 }
 
-// Lines returns entries of a conversation that contain a text ("": all), and their number. offset counts back from the newest; the result
-// is in the order of the conversation.
+// Lines returns the entries of a conversation that contain a text ("" selects all), and their number. offset counts back from the newest
+// entry. The result has the order of the conversation.
 func (r Sessions) Lines(ctx context.Context, session int64, search string, limit, offset int) (list []tools.Line, total int, err error) {
 	const from = ` FROM (SELECT seq, role, kind, tool, iif(kind = 'call', coalesce(args, ''), coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10))
 		FROM json_each(parts) p WHERE json_extract(p.value, '$.kind') = 'text'), '')) AS text FROM items WHERE session = ?1 AND kind <> 'reasoning') WHERE ?2 = '' OR instr(lower(text), lower(?2)) > 0`

@@ -9,7 +9,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// sessionCalled selects the session to which the key ?1 leads, the live one or else the one that its next message brings back, or the session with the id ?1.
+// sessionCalled selects a session by its key ?1 or its id ?1. A key selects the live session; without one, it selects the archived session
+// that the next message brings back.
 func sessionCalled() string {
 	return `s.id = coalesce((SELECT id FROM sessions WHERE key = ?1 AND archived = 0), (SELECT id FROM sessions WHERE key = ?1 AND revive = 1),
 		(SELECT id FROM sessions WHERE ` + hasID("id") + "))"
@@ -23,14 +24,14 @@ func (r Sessions) Archive(ctx context.Context, name string) error {
 	})
 }
 
-// PutAway archives a session until the next message with its key, which goes on with it. An archived session stays as it is.
+// PutAway archives a session. The next message with its key brings it back. An archived session stays as it is.
 func (r Sessions) PutAway(ctx context.Context, name string) error {
 	return r.core.write(ctx, func(tx *Tx) error {
 		s, err := namedSession(tx, name)
 		if err != nil || !s.live {
 			return err
 		}
-		// A key leads to one session.
+		// A key can bring back only one session.
 		if err := tx.Run("UPDATE sessions SET revive = 0 WHERE key = ? AND revive = 1", s.key); err != nil {
 			return err
 		}
@@ -38,7 +39,7 @@ func (r Sessions) PutAway(ctx context.Context, name string) error {
 	})
 }
 
-// BringBack makes an archived session live again. It fails if its key has another live session. A live session stays as it is.
+// BringBack makes an archived session live again. It fails if another live session has the same key. A live session stays as it is.
 func (r Sessions) BringBack(ctx context.Context, name string) error {
 	return r.core.write(ctx, func(tx *Tx) error {
 		s, err := namedSession(tx, name)
@@ -56,7 +57,7 @@ func (r Sessions) BringBack(ctx context.Context, name string) error {
 	})
 }
 
-// revive makes an archived session the live one of its key. Its prompt is built anew: the config may have changed meanwhile.
+// revive makes an archived session the live session of its key. The prompt is built again, because the config may have changed.
 func revive(tx *Tx, key string, id int64) error {
 	if err := tx.Run("UPDATE sessions SET revive = 0 WHERE key = ? AND revive = 1", key); err != nil {
 		return err
@@ -81,16 +82,17 @@ func namedSession(tx *Tx, name string) (s sessionRow, err error) {
 	return s, err
 }
 
-// archiveSession ends the live session of a key, if there is one, for good: the next message with the key opens a new one. Its rows stay readable.
+// archiveSession ends the live session of a key permanently: the next message with the key opens a new session. Its rows stay readable.
 func archiveSession(tx *Tx, key string) error {
 	return tx.Run("UPDATE sessions SET archived = iif(archived = 0, ?, archived), revive = 0 WHERE key = ? AND (archived = 0 OR revive = 1)", sqlite.Micros(tx.Now), key)
 }
 
-// earlyInputs is how many inputs of a session are looked through for the first message of the owner.
+// earlyInputs is the number of inputs of a session that are searched for the owner's first message.
 const earlyInputs = "20"
 
-// sessionTitle selects what the title of a session s is made from: its own, or its first input. In a session with triggers the owner's first message comes before
-// the prompts of jobs. The title is not stored, so it goes when the input is forgotten.
+// sessionTitle selects the text from which the title of a session s is made: the stored title, or the first input. In a session with
+// triggers the owner's first message is preferred to the prompts of jobs. A title from an input is not stored, so it disappears when the
+// input is forgotten.
 const sessionTitle = `iif(s.title <> '', json_object('title', s.title), coalesce((SELECT json_object('trust', f.trust, 'sender', coalesce(json_extract(f.envelope, '$.sender'), f.source),
 		'text', (SELECT substr(json_extract(piece.value, '$.text'), 1, 1000) FROM json_each(f.parts) piece WHERE json_extract(piece.value, '$.kind') = 'text' LIMIT 1))
 	FROM items f WHERE f.seq = coalesce(
@@ -98,7 +100,7 @@ const sessionTitle = `iif(s.title <> '', json_object('title', s.title), coalesce
 			WHERE e.trust = 'owner' AND json_extract(e.envelope, '$.kind') = 'message'),
 		(SELECT seq FROM items WHERE session = s.id AND kind = 'input' ORDER BY seq LIMIT 1))), '{}'))`
 
-// titleSource is what sessionTitle reads.
+// titleSource is a row of sessionTitle.
 type titleSource struct {
 	Title  string      `json:"title"`
 	Trust  event.Trust `json:"trust"`
@@ -106,8 +108,8 @@ type titleSource struct {
 	Text   string      `json:"text"`
 }
 
-// title returns the title, and whose text it is: the owner's first sentence, or the name of the foreign sender. A model wrote a stored title, which therefore has the
-// trust of the session.
+// title returns the title and its author: the owner for the owner's first sentence, or the name of a foreign sender. A stored title was
+// written by a model, so it has the trust of the session.
 func (t titleSource) title(session event.Trust) (string, event.Trust) {
 	switch {
 	case t.Title != "":

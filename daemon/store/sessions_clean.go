@@ -24,8 +24,8 @@ type transcriptEntry struct {
 	trust              event.Trust
 }
 
-// cleanSession starts a new conversation under the same key. It carries over the owner's messages and everything that was said before
-// foreign text was read. The rest is replaced by handles. The old conversation is archived. The result is a sentence for the owner.
+// cleanSession starts a new conversation with the same key. It carries over the owner's messages, and everything from before foreign text
+// was read. It replaces the rest by handles, and archives the old conversation. The result is a sentence for the owner.
 func cleanSession(tx *Tx, key string) (string, error) {
 	var old int64
 	var kind string
@@ -65,7 +65,7 @@ func cleanSession(tx *Tx, key string) (string, error) {
 	return fmt.Sprintf("Cleaned: %s left out and named by handles. The old conversation is kept as session %d.", countForeign(left), old), nil
 }
 
-// countForeign words a number of texts that were left out.
+// countForeign describes the number of texts that were left out.
 func countForeign(n int) string {
 	if n == 1 {
 		return "1 piece of foreign or derived text is"

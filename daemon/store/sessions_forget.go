@@ -12,18 +12,19 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Forgotten is what the removal of a text or a session took away.
+// Forgotten lists what the removal of a text or a session has deleted.
 type Forgotten struct {
-	Sessions  []int64   // their items are gone: the session's, and those of its sub-agents
-	Items     int64     // removed items
-	Since     time.Time // when the oldest of the removed texts was written; a copy of the database from then on may hold them
-	Artifacts []string  // ids of files whose rows are gone; the caller removes their bytes
-	Summaries int64     // removed summaries, which the next requests make anew
-	Marked    []int64   // items that stay, and are not found any more
+	Sessions  []int64   // the session and its sub-agents' sessions, whose items were deleted
+	Items     int64     // number of deleted items
+	Since     time.Time // when the oldest of the deleted texts was written; copies of the database since then may contain them
+	Artifacts []string  // ids of files whose rows were deleted; the caller deletes their bytes
+	Summaries int64     // deleted summaries; the next requests make new ones
+	Marked    []int64   // items that stay but are not found by searches any more
 }
 
-// wordsOfSession are the texts that belong to the turns of the sessions in the list ?1. The rows stay, for costs, ids that must not be accepted twice, and the audit.
-func wordsOfSession() []string {
+// deleteTextsOfSession returns the statements that delete the texts of turns in the sessions ?1. The rows stay: the costs, the audit, and the ids
+// that must not be accepted twice need them.
+func deleteTextsOfSession() []string {
 	return []string{
 		"DELETE FROM items WHERE session IN (SELECT value FROM json_each(?1))", "DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?1))",
 		"DELETE FROM todos WHERE session IN (SELECT value FROM json_each(?1))", "DELETE FROM plans WHERE session IN (SELECT value FROM json_each(?1))",
@@ -45,17 +46,18 @@ func wordsOfSession() []string {
 
 const (
 	turnsOfSession = "(SELECT id FROM turns WHERE session IN (SELECT value FROM json_each(?1)))"
-	// inboxOfSession are the messages of its turns, and those that came for it and never got a turn, such as commands.
+	// inboxOfSession selects the messages of the session's turns, and those that never got a turn, such as commands.
 	inboxOfSession = "(SELECT seq FROM inbox WHERE turn IN " + turnsOfSession + " UNION SELECT b.seq FROM sessions s JOIN inbox b ON b.session = s.key WHERE s.id IN (SELECT value FROM json_each(?1)) AND b.turn IS NULL AND b.state NOT IN ('queued', 'held')" +
 		" AND (s.archived = 0 OR b.received < s.archived) AND b.received >= (SELECT coalesce(max(o.archived), 0) FROM sessions o WHERE o.key = s.key AND o.id < s.id))"
 	outboxOfSession = "cause_kind = 'step' AND cause_id IN " + turnsOfSession + " OR cause_kind = 'question' AND cause_id IN (SELECT id FROM questions WHERE turn IN " + turnsOfSession + ")"
 
-	// unusedPrompts deletes the prompts of no session. A prompt holds workspace files, and the memory among them.
+	// unusedPrompts deletes prompts that no session uses. A prompt contains workspace files, including the memory.
 	unusedPrompts = `DELETE FROM prompts WHERE hash NOT IN (SELECT prompt FROM sessions WHERE prompt IS NOT NULL UNION SELECT guest_prompt FROM sessions WHERE guest_prompt IS NOT NULL
 		UNION SELECT shown FROM sessions WHERE shown IS NOT NULL UNION SELECT guest_shown FROM sessions WHERE guest_shown IS NOT NULL)`
 )
 
-// Forget removes everything that was said in a session, and ends it. It fails while a turn of the session, or of a sub-agent of it, has not ended.
+// Forget deletes everything that was said in a session and ends the session. It fails while a turn of the session or of one of its
+// sub-agents has not ended.
 func (r Sessions) Forget(ctx context.Context, name string) (f Forgotten, err error) {
 	err = r.erase(ctx, func(tx *Tx) error {
 		f = Forgotten{}
@@ -77,7 +79,7 @@ func (r Sessions) Forget(ctx context.Context, name string) (f Forgotten, err err
 		if err := noteRemoval(tx); err != nil {
 			return err
 		}
-		for _, change := range wordsOfSession() {
+		for _, change := range deleteTextsOfSession() {
 			if err := tx.Run(change, list, sqlite.Micros(tx.Now)); err != nil {
 				return fmt.Errorf("forget the texts: %w", err)
 			}
@@ -87,7 +89,7 @@ func (r Sessions) Forget(ctx context.Context, name string) (f Forgotten, err err
 	return f, err
 }
 
-// family returns the ids of a session and of those of its sub-agents. It fails while a turn of one has not ended.
+// family returns the ids of a session and of its sub-agents' sessions. It fails while one of their turns has not ended.
 func family(tx *Tx, name string) ([]int64, error) {
 	s, err := namedSession(tx, name)
 	if err != nil {
@@ -116,12 +118,12 @@ func familyOf(tx *Tx, id int64) ([]int64, error) {
 	return sqlite.Collect(rs, err, sqlite.Value[int64])
 }
 
-// artifactUses are the texts that name files, and for each whether it goes with the sessions in the list ?1.
+// artifactUses selects the texts that name files, and whether each of them is deleted with the sessions ?1.
 const artifactUses = "SELECT parts || ' ' || handle, session IN (SELECT value FROM json_each(?1)) AS goes FROM items WHERE NOT goes OR kind IN ('input', 'result') UNION ALL SELECT parts, seq IN " +
 	inboxOfSession + " FROM inbox UNION ALL SELECT files, 0 FROM outbox WHERE files IS NOT NULL AND (ended = 0 OR state = 'dead' AND NOT (" + outboxOfSession + "))"
 
-// forgetArtifacts deletes the rows of the files that the items of sessions name. It keeps those that another session names, in an item or in a
-// message that it has received or will receive, and those of messages that are still to be delivered or may be tried again.
+// forgetArtifacts deletes the rows of files that items of the sessions name. It keeps a file that another session names, in an item or a
+// message, and a file of a message that is not delivered yet or may be sent again.
 func forgetArtifacts(tx *Tx, sessions string) ([]string, error) {
 	id := sqlite.Value[string]
 	rs, err := tx.Query("SELECT id FROM artifacts")
@@ -147,21 +149,21 @@ func forgetArtifacts(tx *Tx, sessions string) ([]string, error) {
 	return sqlite.Collect(rs, err, id)
 }
 
-// traces are what tells a fact.
+// traces are the places where a fact is stored besides the memory.
 type traces struct {
-	items    []int64  // messages, answers, calls and results that are not marked yet
-	covered  []int64  // sessions with a summary that has it, or may have it from an item
-	prefixes []string // hashes of prompts
+	items    []int64  // messages, answers, calls and results that contain it and are not marked yet
+	covered  []int64  // sessions with a summary that contains it, or may contain it because of an item
+	prefixes []string // hashes of prompts that contain it
 }
 
-// Fact recognises a fact.
+// Fact recognises the texts that contain a fact.
 type Fact interface {
-	In(text string) bool     // a text tells it
-	InJSON(docs string) bool // a string in JSON documents tells it
-	Longest() (ascii string) // a word that each such text has; "": not known
+	In(text string) bool     // reports whether a text contains the fact
+	InJSON(docs string) bool // reports whether a string in JSON documents contains it
+	Longest() (ascii string) // the longest word that each such text contains; "" if unknown
 }
 
-// tracesOf finds what tells a fact.
+// tracesOf finds the places where a fact is stored.
 func tracesOf(tx *Tx, f Fact) (t traces, err error) {
 	like := "%" + f.Longest() + "%"
 	rs, err := tx.Query(`SELECT seq, parts || coalesce(args, ''), forgotten, kind = 'summary' OR EXISTS (SELECT 1 FROM compactions c WHERE c.session = items.session AND c.last >= items.seq), session
@@ -195,9 +197,9 @@ func tracesOf(tx *Tx, f Fact) (t traces, err error) {
 	return t, err
 }
 
-// ForgetFact removes what was made of a fact that is being removed from the memory: the prompts that hold it, and the summaries that have it or cover an item that
-// tells it. The items stay. They are marked, and so is the turn that removes the fact (0: none): neither the index nor the next summary has them. The next requests
-// make prompts and summaries anew. It may be called twice.
+// ForgetFact removes the traces of a fact that is being removed from the memory: the prompts that contain it, and the summaries that
+// contain it or cover an item with it. The items stay and are marked, like the turn that removes the fact (0: none). The index and later
+// summaries leave marked items out. The next requests make new prompts and summaries. ForgetFact may be called twice.
 func (r Sessions) ForgetFact(ctx context.Context, fact Fact, turn int64) (f Forgotten, err error) {
 	var found traces
 	look := func(tx *Tx) (err error) {
@@ -207,7 +209,7 @@ func (r Sessions) ForgetFact(ctx context.Context, fact Fact, turn int64) (f Forg
 	if err := r.core.view(ctx, look); err != nil {
 		return f, fmt.Errorf("look for the fact: %w", err)
 	}
-	change := r.core.write // that nothing is overwritten by; it is much faster
+	change := r.core.write // without overwriting, which is much slower
 	if len(found.covered)+len(found.prefixes) > 0 {
 		change = r.erase
 	}
@@ -238,20 +240,21 @@ func (r Sessions) ForgetFact(ctx context.Context, fact Fact, turn int64) (f Forg
 // keyRemovals is the setting with the number of removals so far.
 const keyRemovals = "removals"
 
-// noteRemoval changes the origin.
+// noteRemoval changes the origin, because data was removed.
 func noteRemoval(tx *Tx) error {
 	return tx.Run("INSERT INTO settings (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1", keyRemovals)
 }
 
-// Origin names this database and its timeline: another database, a restored backup and a database from which something was removed have other origins. What is
-// derived from the database and was made at another origin may hold what is not in it any more.
+// Origin identifies this database and its history. It changes with another database, with a restored backup, and when data is removed. Data
+// that was derived at another origin may contain text that the database no longer has.
 func (r Sessions) Origin(ctx context.Context) (origin string, err error) {
 	err = r.core.read().QueryRowContext(ctx, `SELECT (SELECT id FROM instance) || ' ' || coalesce((SELECT json_extract(value, '$.at') FROM settings WHERE key = ?), '') || ' ' ||
 		coalesce((SELECT value FROM settings WHERE key = ?), 0)`, keyRestored, keyRemovals).Scan(&origin)
 	return origin, err
 }
 
-// erase runs a transaction in which deleted content is overwritten, and empties the log after it, so that the files of the database do not hold what is gone.
+// erase runs a transaction that overwrites deleted content. It then empties the write-ahead log, so that no file of the database contains
+// the deleted text.
 func (r Sessions) erase(ctx context.Context, f func(*Tx) error) error {
 	r.core.transcripts.forget()
 	err := r.core.db.Erase(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, r.core}) })

@@ -15,9 +15,9 @@ import (
 	"hob/daemon/llm"
 )
 
-// Prompt returns the stable prefix of a session: the system text and the tools. The first call stores the result of fresh; later ones
-// return the stored prefix, so that the provider's cache stays valid. Guests have a prefix of their own. The tools are shared with later
-// calls: callers may not change them.
+// Prompt returns the stable prefix of a session: the system text and the tools. The first call stores the result of fresh. Later calls
+// return the stored prefix, so that the provider's cache stays valid. Guests have a prefix of their own. Callers may not change the tools,
+// because later calls return the same slice.
 func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() turn.Prefix) (system string, tools []llm.Tool, err error) {
 	stored, err := s.core.prompts.read(s.core.read().One(ctx), session, guest)
 	if err != nil || stored.found {
@@ -52,14 +52,14 @@ func keepPrefix(tx *Tx, p turn.Prefix) (hash string, err error) {
 	return hash, tx.Run("INSERT INTO prompts (hash, text, parts, tools, created) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", hash, text, names, list, sqlite.Micros(tx.Now))
 }
 
-// Shown returns the sections of the system text that a session was shown last: those of its prefix, with the changes that arrived as notes.
-// It returns nil if the session has no prefix.
+// Shown returns the sections of the system text as the session knows them: those of its prefix, with the changes from later notes. It
+// returns nil if the session has no prefix.
 func (s Turns) Shown(ctx context.Context, session int64, guest bool) ([]turn.Section, error) {
 	p, err := s.core.prompts.read(s.core.read().One(ctx), session, guest)
 	return p.shown, err
 }
 
-// StoredPrefix returns the prefix of a session: the one for the asker of its newest turn. stored is false if it has none.
+// StoredPrefix returns the prefix of a session for the asker of its newest turn. stored is false if there is none.
 func (s Turns) StoredPrefix(ctx context.Context, session int64) (p turn.Prefix, guest, stored bool, err error) {
 	one := s.core.read().One(ctx)
 	if err := one("SELECT coalesce((SELECT "+guestTurn+" FROM turns t JOIN sessions s ON s.id = t.session WHERE t.session = ? ORDER BY t.id DESC LIMIT 1), 0)", []any{session}, &guest); err != nil {
@@ -69,7 +69,7 @@ func (s Turns) StoredPrefix(ctx context.Context, session int64) (p turn.Prefix, 
 	return turn.Prefix{System: have.sections, Tools: have.tools}, guest, have.found, err
 }
 
-// noteShown records that a session was shown changed sections.
+// noteShown records that a note has told a session about changed sections.
 func noteShown(tx *Tx, c turn.Shown) error {
 	hash, err := keepPrefix(tx, turn.Prefix{System: c.Sections, Tools: []llm.Tool{}})
 	if err != nil {
@@ -94,20 +94,20 @@ type storedPrompt struct {
 	system   string
 	sections []turn.Section // of system
 	tools    []llm.Tool
-	shown    []turn.Section // what the session was shown last; nil: unknown
+	shown    []turn.Section // the sections as later notes have changed them; nil: unknown
 }
 
-// keptPrompts are the prefixes that were read last, by their hashes, because nearly all sessions share them, and the tools take long to decode. A hash
-// names its content, so what is kept is never old.
+// keptPrompts caches the prefixes that were read last, by hash. Nearly all sessions share a few prefixes, and decoding their tools is slow.
+// A hash identifies the content, so an entry is never outdated.
 type keptPrompts struct {
 	mu   sync.Mutex
 	kept map[string]storedPrompt
 }
 
-// mostPrompts is the number of prefixes that are kept.
+// mostPrompts is the size of the cache.
 const mostPrompts = 3
 
-// read reads the prefix of a session through row, which runs a query for one row.
+// read reads the prefix of a session. row runs a query for one row.
 func (k *keptPrompts) read(row func(query string, args []any, dest ...any) error, session int64, guest bool) (p storedPrompt, err error) {
 	var hash, shown sql.NullString
 	if err := row("SELECT iif(?1, guest_prompt, prompt), iif(?1, guest_shown, shown) FROM sessions WHERE id = ?2", []any{guest, session}, &hash, &shown); err != nil || !hash.Valid {

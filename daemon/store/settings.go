@@ -10,7 +10,7 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Settings holds what the owner has chosen at run time in place of the config.
+// Settings holds the owner's choices at run time that replace the config.
 type Settings struct{ core *core }
 
 // The keys of settings.

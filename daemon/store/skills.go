@@ -12,13 +12,13 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// aboutSkills is the Tool of the question about skills. No channel can have the name, because of its blank.
+// aboutSkills is the Tool of the question about skills. No channel has this name, because it contains a space.
 const aboutSkills = "hob skills"
 
-// acceptOpen is how long the owner has to accept what others offer: skills and the tools of MCP servers.
+// acceptOpen is how long a question about skills or tools of MCP servers stays open.
 const acceptOpen = 7 * 24 * time.Hour
 
-// askToAccept asks the owner about what others offer. about is the Tool of the question.
+// askToAccept asks the owner whether to accept something from others. about is the Tool of the question.
 func askToAccept(tx *Tx, about, text string, options ...string) (int64, error) {
 	id, err := askOwner(tx, &turn.Question{Subject: turn.AboutConfig, Tool: about, Text: text, Options: options, To: event.ToOwner, Until: tx.Now.Add(acceptOpen)})
 	if err != nil {
@@ -27,8 +27,8 @@ func askToAccept(tx *Tx, about, text string, options ...string) (int64, error) {
 	return id, nil
 }
 
-// dropDecisions deletes rows about what others offer, and closes their questions, unless a row still waits for the answer. It returns how
-// many rows there were.
+// dropDecisions deletes rows about things that others offer, and returns their number. It closes their questions, unless another row waits
+// for the same answer.
 func dropDecisions(tx *Tx, table, where string, args ...any) (int, error) {
 	rs, err := tx.Query("DELETE FROM "+table+" WHERE "+where+" RETURNING coalesce(question, 0)", args...) // #nosec G202 -- constants
 	questions, err := sqlite.Collect(rs, err, sqlite.Value[int64])
@@ -80,7 +80,7 @@ func skillsAnswered(tx *Tx, q turn.Question) error {
 	return tx.Run("UPDATE skills SET state = ?, at = ? WHERE question = ? AND state = ?", api.SkillAccepted, sqlite.Micros(tx.Now), q.ID, api.SkillAsked)
 }
 
-// TrustSkill puts a copy in use. Every session takes a new prefix with its next request, since the prefix lists the skills.
+// TrustSkill puts a copy into use. Every session gets a new prefix with its next request, because the prefix lists the skills.
 func (s Settings) TrustSkill(ctx context.Context, name, hash string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		var question sql.NullInt64
@@ -88,7 +88,7 @@ func (s Settings) TrustSkill(ctx context.Context, name, hash string) error {
 		if err != nil {
 			return err
 		}
-		// What the owner said no to stays refused; copies that are no longer used go.
+		// Rows that the owner has refused stay. Copies that are no longer used are deleted.
 		if err := tx.Run("DELETE FROM skills WHERE name = ? AND (state = ? OR hash = ?)", name, api.SkillTrusted, hash); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s Settings) TrustSkill(ctx context.Context, name, hash string) error {
 	})
 }
 
-// ForgetSkill removes the rows of a name. With a hash, only the row that was accepted and could not be copied.
+// ForgetSkill removes the rows of a name. With a hash it removes only the accepted row with that hash, whose folder could not be copied.
 func (s Settings) ForgetSkill(ctx context.Context, name, hash string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		if hash != "" {

@@ -130,7 +130,7 @@ func taskOutcome(state turn.Status) tasks.State {
 
 // runTaskStep writes a step of the backlog. The step itself was computed by pure functions of package tasks.
 func runTaskStep(tx *Tx, s tasks.Step) error {
-	for _, t := range s.Tasks { // before their inbox rows: a withdrawn row does not belong to the newest attempt
+	for _, t := range s.Tasks { // before their inbox rows: a withdrawn row must not belong to the newest attempt
 		if err := writeTask(tx, t); err != nil {
 			return fmt.Errorf("write task %d: %w", t.ID, err)
 		}

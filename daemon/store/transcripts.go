@@ -15,8 +15,8 @@ const (
 	largestKept     = 1 << 20 // bytes of one transcript
 )
 
-// transcripts keeps the transcripts that were read last, so that a turn of a long conversation reads only the items that are new. Items are
-// only added; a change of one (a transcribed voice note) forgets its session.
+// transcripts caches the transcripts that were read last, so that a turn of a long conversation reads only new items. Items are only
+// appended. A changed item, such as a transcribed voice note, drops the cached transcripts.
 type transcripts struct {
 	mu      sync.Mutex
 	kept    []keptTranscript // the newest last
@@ -29,7 +29,7 @@ type keptTranscript struct {
 	items   []llm.Item
 }
 
-// get returns what is kept of a session, and the number of changes so far. Appending to the list copies it.
+// get returns the cached transcript of a session, and the number of changes so far. Appending to the list copies it.
 func (k *transcripts) get(session int64) ([]llm.Item, int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -47,7 +47,7 @@ func (k *transcripts) changed() int64 {
 	return n
 }
 
-// put keeps a transcript that was read completely from committed rows. changes is the number that get returned before the reading.
+// put caches a transcript that was read completely from committed rows. changes is the number that get returned before the rows were read.
 func (k *transcripts) put(session int64, items []llm.Item, changes int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,14 +59,14 @@ func (k *transcripts) put(session int64, items []llm.Item, changes int64) {
 	if sizeOfItems(items) > largestKept {
 		return
 	}
-	// The one that was put longest ago makes room.
+	// The least recently stored transcript is dropped.
 	if len(k.kept) == keptTranscripts {
 		k.kept = slices.Delete(k.kept, 0, 1)
 	}
 	k.kept = append(k.kept, keptTranscript{session, items})
 }
 
-// forget drops everything, before and after a commit that changes an item.
+// forget drops all transcripts. It is called before and after a commit that changes an item.
 func (k *transcripts) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,8 +85,8 @@ func sizeOfItems(items []llm.Item) (n int) {
 	return n
 }
 
-// Transcript reads the items that the requests of a session contain, in the order of a request: the summaries of the newest compaction, then
-// the items from its cut on. The items are shared with later calls: callers may not change them.
+// Transcript reads the items that the requests of a session contain, in the order of a request: the summaries of the newest compaction,
+// then the items from its cut on. Callers may not change the items, because later calls return the same slice.
 func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error) {
 	old, changes := s.core.transcripts.get(session)
 	if old == nil {
@@ -114,10 +114,11 @@ func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error
 	return slices.Clip(items), nil
 }
 
-// addedItems selects what was added since a transcript was read. A compaction forgets the transcript, so no summary is among it.
+// addedItems selects the items that were added since a transcript was read. A compaction drops the cached transcript, so no summary is
+// among these items.
 const addedItems = "session = ? AND seq > ? AND kind <> 'summary'"
 
-// transcriptIn reads the same inside a transaction. It keeps nothing, because the transaction's own items may be rolled back.
+// transcriptIn is Transcript inside a transaction. It caches nothing, because the items of the transaction may be rolled back.
 func transcriptIn(tx *Tx, session int64) ([]llm.Item, error) {
 	old, _ := tx.core.transcripts.get(session)
 	if old == nil {

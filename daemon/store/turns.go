@@ -13,7 +13,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// askedFor selects the turn whose call led to a turn: the turn was opened by the report of a subagent, a process or another conversation.
+// askedFor selects the turn that caused another turn: the other turn was opened by a report of a subagent, a process or another
+// conversation that a call of this turn had started.
 const askedFor = `SELECT s.turn FROM line l JOIN inbox i ON i.turn = l.id AND i.kind = 'report' JOIN steps s ON s.turn = CAST(substr(i.ext_id, 2) AS INTEGER) AND s.call_id = i.ext_id`
 
 // usedBy sums up the tokens of the turn r, of its subagents, and of all turns that their reports opened.
@@ -21,8 +22,9 @@ const usedBy = `WITH RECURSIVE related (id) AS (SELECT r.id UNION SELECT x.id FR
 	UNION SELECT i.turn FROM related k JOIN steps s ON s.turn = k.id AND s.kind = 'tool' JOIN inbox i ON i.source IN ('sub-agent', 'process', 'session') AND i.ext_id = s.call_id WHERE i.turn > 0)
 	SELECT sum(x.tokens) FROM related k JOIN turns x ON x.id = k.id`
 
-// guestTurn is the condition of turns that get nothing that only the owner may know. The conversations of other people, groups and machines are theirs, also while
-// the owner writes in them: they read what was said there. The keys of those on channels have a colon.
+// guestTurn selects the turns that must not see what only the owner may know. These are the turns of other people, and all turns in
+// conversations of other people, groups and machines, even those of the owner's messages: the others can read everything there. The session
+// keys of channels contain a colon.
 const guestTurn = "(t.asker <> 'owner' OR s.kind IN ('thread', 'group', 'hook', 'watch') OR s.kind = 'chat' AND instr(s.key, ':') > 0)"
 
 // turnColumns are the columns of a turn. A turn has the limits of the run that it belongs to, even in a subagent or after a report.
@@ -152,7 +154,7 @@ func writeStep(tx *Tx, id int64, p turn.Step) error {
 		id, p.N, p.Kind, p.State, tx.core.epoch, p.CallID, p.Tool, p.Effect, p.Hash, sqlite.Ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, sqlite.Micros(p.Started), sqlite.Micros(p.Ended), p.Model, p.Why, p.Fault)
 }
 
-// waits reads the waits of a turn's calls, those that are met included: how then tells what ended them.
+// waits reads the waits of a turn's calls, including those that are met. how then says what ended them.
 func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT call_id, kind, until, subject, coalesce(question, 0), met, how FROM waits WHERE turn = ?", id)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Wait, error) {
@@ -169,7 +171,8 @@ func addWait(tx *Tx, id int64, w turn.Wait) error {
 		id, w.CallID, w.Kind, sqlite.Micros(w.Until), w.Subject, sqlite.Ref(w.Question))
 }
 
-// Answering returns the address of the running turn's answer; "" if no turn is running or it belongs to a job, where nobody waits.
+// Answering returns the address of the running turn's answer. It returns "" if no turn is running or the turn belongs to a job, because
+// nobody waits for a job's answer.
 func (s Turns) Answering(ctx context.Context) (event.Address, error) {
 	var to event.Address
 	err := s.core.read().QueryRowContext(ctx, "SELECT reply_to FROM turns WHERE state = 'running' AND parent IS NULL AND fire IS NULL").Scan(&to)

@@ -4,9 +4,9 @@ import (
 	"hob/daemon/event"
 )
 
-// lowerTrust records that a turn has read foreign text. The turn becomes tainted, and its conversation with it.
+// lowerTrust records that a turn has read foreign text. The turn and its conversation become tainted.
 //
-// Trust only falls. /clean begins a new session instead, with what was said before.
+// Trust never rises again. /clean begins a new session instead.
 func lowerTrust(tx *Tx, turn int64, from string) error {
 	if from == "" {
 		return nil
@@ -17,7 +17,8 @@ func lowerTrust(tx *Tx, turn int64, from string) error {
 	return lowerConversation(tx, turn, from)
 }
 
-// taintProgram notes that a program gets what a turn says: whatever it asks for from then on, in any conversation or by MCP, may come from that text.
+// taintProgram records that a program may have got foreign text from a turn. All its later requests count as tainted, in any conversation
+// and by MCP, because they may come from that text.
 func taintProgram(tx *Tx, turn int64, from string) error {
 	return tx.Run(`UPDATE endpoints SET foreign_from = ?1 WHERE foreign_from = ''
 		AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?2 AND s.key GLOB 'endpoint:' || endpoints.name || '#' || endpoints.id || '/*')`, from, turn)
@@ -32,7 +33,7 @@ func lowerConversation(tx *Tx, turn int64, from string) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	// The owner's permission for the rest of a turn was given to a turn without foreign text. It now counts once.
+	// The owner's permission for the rest of the turn was given before foreign text was read. It now counts for one call.
 	return tx.Run(`UPDATE questions SET answer = 'once' WHERE answer = 'turn' AND state IN ('answered', 'consumed')
 		AND turn IN (SELECT id FROM turns WHERE ended = 0 AND session = (SELECT session FROM turns WHERE id = ?))`, turn)
 }

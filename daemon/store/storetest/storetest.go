@@ -1,5 +1,5 @@
-// Package storetest opens stores for tests, fast: a new database is a copy of one that was migrated once in this process, and a commit does not
-// wait for the disk. A test process that is killed keeps its commits all the same; only a power cut would lose them, which no test here plays.
+// Package storetest opens stores for tests quickly: a new database is a copy of one that was migrated once in this process, and a commit
+// does not wait for the disk. Commits survive if the test process is killed. Only a power cut could lose them, which no test simulates.
 package storetest
 
 import (
@@ -115,8 +115,8 @@ func Prepare(t testing.TB, dir string) {
 	}
 }
 
-// Open opens the store of a state folder, and makes one where there is none. What a test does not say with change is the system's clock, random
-// ids, UTC, an owner without an address, and three attempts for a turn. The test closes it.
+// Open opens the store of a state folder, and creates it if necessary. change may change the options. The defaults are the system's clock,
+// random ids, UTC, an owner without an address, and three attempts for a turn. The store is closed by the caller.
 func Open(t testing.TB, dir string, change ...func(*store.Options)) *store.Store {
 	t.Helper()
 	Prepare(t, dir)
