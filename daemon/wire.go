@@ -206,7 +206,7 @@ func (d *daemon) wireScheduler(in stage) error {
 	d.runner = scheduler.NewRunner(d.store.Jobs, d.clock, in.values("job signal", d.store.Jobs.JobsSignal), d.log)
 	// A runner works without these two; they guard the jobs against a wrong clock and follow new time zone rules.
 	d.runner.FollowClock(d.store.Jobs)
-	d.runner.FollowZones(d.store.Jobs, func() string { return scheduler.ZonePrint(d.opt.Version) })
+	d.runner.FollowZones(d.store.Jobs, func() string { return scheduler.ZoneFingerprint(d.opt.Version) })
 	d.gateRunner = gate.NewRunner(d.store.Jobs, d.gates, d.clock, in.values("gate signal", d.store.Jobs.JobsSignal), d.log)
 	state, err := fsguard.Absolute(d.opt.state())
 	if err != nil {

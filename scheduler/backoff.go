@@ -15,8 +15,8 @@ func Backoff(failures int) time.Duration {
 	return steps[min(failures, len(steps))-1]
 }
 
-// Upcoming returns the next n slots of a job after `after`, in its own zone. Pause{Due} uses it to resume a job. Slots with a row are not
-// included. The error is the reason that the job's row cannot be used.
+// Upcoming returns the next n slots of a job after `after`, in the job's zone. Pause{Due} uses it to resume a job. Slots that already have
+// a row are left out. The error says why the job's row cannot be used.
 func Upcoming(j Job, after time.Time, n int) ([]time.Time, error) {
 	zone, err := Zone(j.Zone)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"hob/scheduler/spec"
 )
 
-// ClockJump is a jump of the wall clock while hob runs that is too large to be true. With a clock that is months ahead, a job would use up all
-// its slots until then, and not run again for that time. Slots inside the jump therefore run at most once per job. When the clock returns,
-// what was done is taken back.
+// ClockJump is a jump of the wall clock, while hob runs, that is too large to be true. With a clock that is months ahead, a job would use
+// up all its slots until then and not run again for months. Therefore slots inside the jump run at most once per job. When the clock
+// returns, the effects of the jump are undone.
 type ClockJump struct {
 	From time.Time `json:"from"` // last reading before the jump
 	To   time.Time `json:"to"`   // first reading after it; zero: no jump
@@ -27,9 +27,10 @@ type ClockJumps interface {
 	LastJump(ctx context.Context) (ClockJump, error)
 	// NoteJump records a jump and tells the owner, in one commit.
 	NoteJump(ctx context.Context, l ClockJump) error
-	// UndoJump takes back what jobs did during a jump, now that the clock has returned to now, in one commit. Slots in the future lose their
-	// rows; what ran for them stays on record under another key. Each job gets the Last of its newest past slot, and the Due that
-	// DueAfterJump computes. No hold is longer than after any failure. It records the rest of the jump, and tells the owner.
+	// UndoJump undoes the effects of a jump on jobs, now that the clock has returned to now, in one commit. Slots in the future lose their
+	// rows; slots that ran stay on record under another key. Last of each job becomes its newest past slot, and Due the result of
+	// DueAfterJump. Holds in the far future are shortened to the longest backoff. UndoJump records the rest of the jump, and tells the
+	// owner.
 	UndoJump(ctx context.Context, l ClockJump, now time.Time) error
 }
 
@@ -58,8 +59,8 @@ func (l ClockJump) ReturnNotice(now time.Time) string {
 
 func day(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04 MST") }
 
-// DueAfterJump computes a job's Due as if the clock had not jumped: its first slot after from and after Last, which by then is its newest past
-// slot. A job that was created with the wrong clock starts now. The error is the reason that its row cannot be used.
+// DueAfterJump computes a job's Due as if the clock had not jumped: the first slot after both from and Last. By then Last is the newest
+// past slot. A job that was created with the wrong clock starts now. The error says why the job's row cannot be used.
 func DueAfterJump(j Job, from, now time.Time) (Job, error) {
 	zone, err := Zone(j.Zone)
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *Runner) followClock(ctx context.Context) error {
 			return fmt.Errorf("note that the clock has jumped: %w", err)
 		}
 		r.log.Warn("the clock went too far ahead to be believed; jobs run at most once for that time", "from", r.jump.From, "to", r.jump.To)
-	// The wrong time lasted so long that it was the right one: there is nothing to undo.
+	// The clock has stayed there so long that it must be right, so there is nothing to undo.
 	case r.high.Sub(was.To) > farAhead:
 		r.jump = ClockJump{}
 	// Back before the jump: what was done by the wrong time is undone.

@@ -35,7 +35,7 @@ type Overlap string
 
 // The policies for overlapping slots.
 const (
-	OverlapFold  Overlap = "fold"  // the slot does not run: the running one stands for it
+	OverlapFold  Overlap = "fold"  // the slot does not run, because the running one covers it
 	OverlapQueue Overlap = "queue" // it runs after that one
 )
 
@@ -165,7 +165,7 @@ func (j Job) backoffUntil(now time.Time) time.Time {
 // Permissions holds the rights and limits of a trigger's runs, beyond the trust of its creator.
 type Permissions struct {
 	Tainted bool     `json:"tainted,omitempty"` // the prompt was written in a turn that had read foreign text
-	Allow   []string `json:"allow,omitempty"`   // rights from the owner, in the notation of guard.ParseRight
+	Allow   []string `json:"allow,omitempty"`   // rights from the owner, in the notation of policy.ParseRight
 	Tools   []string `json:"tools,omitempty"`   // the only tools for its runs; none: all
 	Tokens  int64    `json:"tokens,omitempty"`  // token limit of one run; 0: that of any turn
 }
@@ -214,7 +214,7 @@ const (
 	OutcomeRan       Outcome = "ran"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeMissed    Outcome = "missed"    // its time passed, and no later run replaces it
-	OutcomeCoalesced Outcome = "coalesced" // another run stands for it
+	OutcomeCoalesced Outcome = "coalesced" // another run covers it
 	OutcomeSkipped   Outcome = "skipped"   // its gate was closed
 )
 

@@ -32,21 +32,21 @@ type Runner struct {
 	log      *slog.Logger
 	progress atomic.Int64
 
-	heap     dueHeap
-	live     int           // number of hints at the last full read
-	loaded   time.Duration // monotonic time of the last full read
-	version  int64
-	moved    bool // the store has changes that the heap does not have yet
-	zones    map[string]*time.Location
-	wall     time.Time
-	mono     time.Duration
-	rules    Zones
-	print    func() string // fingerprint of the time zone rules; nil: not followed
-	jumps    ClockJumps    // nil: every time is accepted
-	jump     ClockJump     // the last one
-	high     time.Time     // the latest accepted time
-	failed   map[int64]failure
-	unlisted time.Time // since when jobs cannot be listed; zero: they can
+	heap        dueHeap
+	live        int           // number of hints at the last full read
+	loaded      time.Duration // monotonic time of the last full read
+	version     int64
+	moved       bool // the store has changes that the heap does not have yet
+	zones       map[string]*time.Location
+	wall        time.Time
+	mono        time.Duration
+	rules       Zones
+	fingerprint func() string // fingerprint of the time zone rules; nil: not followed
+	jumps       ClockJumps    // nil: every time is accepted
+	jump        ClockJump     // the last one
+	high        time.Time     // the latest accepted time
+	failed      map[int64]failure
+	unlisted    time.Time // since when jobs cannot be listed; zero: they can
 }
 
 // failure records that a job's fire could not be committed.

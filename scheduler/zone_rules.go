@@ -18,7 +18,7 @@ type Zones interface {
 	Crons(ctx context.Context, after int64, most int) ([]Job, error)
 	// Redate sets a new Due for jobs, as they were read, and stores the fingerprint, in one commit. A job that has changed since keeps its
 	// own.
-	Redate(ctx context.Context, print string, list []Redated) error
+	Redate(ctx context.Context, fingerprint string, list []Redated) error
 }
 
 // Redated is a job as it was read, with its due time by the present rules.
@@ -32,12 +32,14 @@ const (
 	redatePage  = 1000          // jobs per read
 )
 
-// FollowZones makes the runner move due times when the rules of the time zones change. print returns a fingerprint of the rules; it is
-// compared once an hour, and "" is ignored. Call it before Run.
-func (r *Runner) FollowZones(rows Zones, print func() string) { r.rules, r.print = rows, print }
+// FollowZones makes the runner move due times when the rules of the time zones change. fingerprint returns a text that changes with the
+// rules. It is compared once an hour, and "" is ignored. Call FollowZones before Run.
+func (r *Runner) FollowZones(rows Zones, fingerprint func() string) {
+	r.rules, r.fingerprint = rows, fingerprint
+}
 
-// ZonePrint returns the fingerprint: the version of hob, which contains a copy of the rules, and the dates of the machine's rule files.
-func ZonePrint(version string) string {
+// ZoneFingerprint returns the fingerprint: the version of hob, which contains a copy of the rules, and the dates of the machine's rule files.
+func ZoneFingerprint(version string) string {
 	var b strings.Builder
 	b.WriteString(version)
 	for _, at := range []string{os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/zoneinfo/tzdata.zi", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"} {
@@ -50,14 +52,14 @@ func ZonePrint(version string) string {
 
 // followZones moves the due times that are based on outdated rules.
 func (r *Runner) followZones(ctx context.Context) error {
-	if r.print == nil {
+	if r.fingerprint == nil {
 		return nil
 	}
-	print := r.print()
-	if print == "" {
+	fingerprint := r.fingerprint()
+	if fingerprint == "" {
 		return nil
 	}
-	if known, err := r.rules.ZoneRules(ctx); err != nil || known == print {
+	if known, err := r.rules.ZoneRules(ctx); err != nil || known == fingerprint {
 		return err
 	}
 	// The cached zones were loaded by the old rules.
@@ -85,7 +87,7 @@ func (r *Runner) followZones(ctx context.Context) error {
 		r.progress.Store(int64(r.clock.Mono()))
 	}
 	// The fingerprint is stored in the same commit, so an interrupted move is repeated as a whole.
-	if err := r.rules.Redate(ctx, print, moved); err != nil {
+	if err := r.rules.Redate(ctx, fingerprint, moved); err != nil {
 		return err
 	}
 	if len(moved) > 0 {

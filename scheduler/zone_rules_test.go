@@ -86,13 +86,13 @@ func TestRunnerFollowsTheRulesOfZones(t *testing.T) {
 
 // The print tells the version of hob; the same machine has the same one.
 func TestZonePrint(t *testing.T) {
-	if a, b := scheduler.ZonePrint("1"), scheduler.ZonePrint("2"); a == b || a != scheduler.ZonePrint("1") || !strings.HasPrefix(a, "1") {
+	if a, b := scheduler.ZoneFingerprint("1"), scheduler.ZoneFingerprint("2"); a == b || a != scheduler.ZoneFingerprint("1") || !strings.HasPrefix(a, "1") {
 		t.Errorf("%q, %q", a, b)
 	}
 	zones := t.TempDir()
-	before := scheduler.ZonePrint("1")
+	before := scheduler.ZoneFingerprint("1")
 	t.Setenv("ZONEINFO", zones)
-	if scheduler.ZonePrint("1") == before {
+	if scheduler.ZoneFingerprint("1") == before {
 		t.Error("the rules that ZONEINFO names are not looked at")
 	}
 }

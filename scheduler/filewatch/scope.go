@@ -83,8 +83,8 @@ func (s scope) enters(dir string) bool {
 	return s.holds(dir) || slices.ContainsFunc(s.entries, func(e entry) bool { return below(dir, e.path) })
 }
 
-// holds reports whether a folder is one of the paths or below one, and not only on the way to one.
-// A folder for which it returns true may contain wanted files; one on the way to a path is watched because the path may appear in it.
+// holds reports whether a folder is one of the watched paths or below one. For such a folder wanted files may be inside. It is false for a
+// folder above a path, which is watched only because the path may appear in it.
 func (s scope) holds(dir string) bool {
 	return slices.ContainsFunc(s.entries, func(e entry) bool {
 		switch {

@@ -36,8 +36,9 @@ func openSystem() (notifier, error) {
 // Feed implements notifier.
 func (s system) Feed() (<-chan fsnotify.Event, <-chan error) { return s.Events, s.Errors }
 
-// Remove implements notifier. fsnotify 1.10 panics if a watched folder was removed and another watched one got its name before it has read
-// either event: its table then has the name without the watch (compare its issue 652). The next Add of the name repairs the table.
+// Remove implements notifier. fsnotify 1.10 panics in this case: a watched folder was removed, another watched folder was renamed to its
+// name, and neither event has been read. Its table then has the name without the watch (compare its issue 652). The next Add of the name
+// repairs the table.
 func (s system) Remove(path string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -52,7 +53,7 @@ func (s system) Remove(path string) (err error) {
 // Its own goroutine calls run; the watcher takes the marks. mu guards the marks of both.
 type sensor struct {
 	notifier
-	wake chan struct{} // something is dirty; one signal stands for many
+	wake chan struct{} // something is dirty; one value may announce several changes
 
 	mu    sync.Mutex
 	dirty map[string]struct{}

@@ -28,7 +28,7 @@ func (r row) looksLike(s stat) bool {
 // written returns the modification time.
 func (r row) written() int64 { return max(r.mtime, -r.mtime) }
 
-// folder is a folder with the files last seen in it. There may be very many, and most are empty.
+// folder is a folder with the last seen state of its files. A watch may have very many folders, and most of them are empty.
 type folder struct {
 	ino  uint64
 	in   *inside // nil: empty

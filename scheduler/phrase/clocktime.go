@@ -50,7 +50,7 @@ func (p *reader) clocks() ([]clockTime, error) {
 	}
 	// "at 5 days" is not a time.
 	if spec.Unit(p.word(0)) > 0 {
-		return nil, p.unclear("not %q behind it; %s", p.word(0), examples)
+		return nil, p.unclear("not %q after it; %s", p.word(0), examples)
 	}
 	return found, nil
 }

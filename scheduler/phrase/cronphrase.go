@@ -52,7 +52,7 @@ func longestCron(fields []token) ([]token, spec.Spec, error) {
 		n = min(len(fields), 5) // so that the error of the parser names the fault
 	}
 	// An interval after the fields belongs to the spec, so both are parsed together.
-	if turned(fields[n:]) {
+	if intervalFollows(fields[n:]) {
 		s, err := cronTokens(fields[:n+turnLength])
 		return endOfCron(fields[:n+turnLength]), s, err
 	}
@@ -75,15 +75,15 @@ func longestCron(fields []token) ([]token, spec.Spec, error) {
 	case err != nil:
 		return endOfCron(fields[:5]), short, nil
 	case shortErr == nil && len(fields) > 6 && !strings.HasSuffix(fields[5].text, ":"):
-		return nil, spec.Spec{}, fmt.Errorf("cron spec: it is not clear whether %q belongs to it; put a colon behind the last field", fields[5].text)
+		return nil, spec.Spec{}, fmt.Errorf("cron spec: it is not clear whether %q belongs to it; put a colon after the last field", fields[5].text)
 	}
 	return endOfCron(fields[:6]), long, nil
 }
 
 const turnLength = 5
 
-// turned reports whether "every 2 weeks from 2026-11-24" comes next.
-func turned(fields []token) bool {
+// intervalFollows reports whether "every 2 weeks from 2026-11-24" comes next.
+func intervalFollows(fields []token) bool {
 	if len(fields) < turnLength || !strings.EqualFold(fields[0].text, "every") || !strings.EqualFold(fields[3].text, "from") {
 		return false
 	}

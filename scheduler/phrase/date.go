@@ -168,7 +168,7 @@ func shortDate(p *parser) (day, bool, error) {
 	p.in.pos++
 	_ = sign == "." && p.in.take(".")
 	switch {
-	case !p.days.dayBehind():
+	case !p.days.timeFollows():
 		p.in.pos = mark
 		return day{}, false, nil
 	case a <= 12 && b <= 12 && a != b && sign == "/":

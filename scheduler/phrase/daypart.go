@@ -80,7 +80,7 @@ func (p *reader) part() (part, bool) {
 }
 
 // daytime holds what a phrase says about the time of day.
-// before and behind fill it in, and settle combines the times with the part.
+// timesBefore and timesAfter fill it in, and settle combines the times with the part.
 type daytime struct {
 	clocks []clockTime
 	part   part
@@ -93,17 +93,17 @@ func (t *daytime) afterMidnight() bool {
 	return t.parted && t.part.name == "night" && slices.ContainsFunc(t.clocks, func(c clockTime) bool { return c.hour < 12 })
 }
 
-// before reads the times before a day: "at 9", "at 7 in the morning".
-func (p *reader) before(t *daytime) (err error) {
+// timesBefore reads the times before a day: "at 9", "at 7 in the morning".
+func (p *reader) timesBefore(t *daytime) (err error) {
 	if t.clocks, err = p.clocks(); err == nil && t.clocks != nil {
 		t.part, t.parted = p.part()
 	}
 	return err
 }
 
-// behind reads the times after a day: "at 9", "morning at 9", "morning", "at 9 in the morning".
-// It keeps what before has found already.
-func (p *reader) behind(t *daytime) (err error) {
+// timesAfter reads the times after a day: "at 9", "morning at 9", "morning", "at 9 in the morning".
+// It keeps the result of timesBefore.
+func (p *reader) timesAfter(t *daytime) (err error) {
 	if !t.parted {
 		t.part, t.parted = p.part()
 	}

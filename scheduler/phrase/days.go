@@ -96,7 +96,7 @@ func (p dayReader) anyDays(every bool) (*dayset, error) {
 	if set := p.commonDays(every); set != nil {
 		return set, nil
 	}
-	if set, err := p.turns(every); set != nil || err != nil {
+	if set, err := p.spacedDays(every); set != nil || err != nil {
 		return set, err
 	}
 	switch {
@@ -129,10 +129,10 @@ func (p dayReader) commonDays(every bool) *dayset {
 	return nil
 }
 
-// turns reads days with a distance: "other day", "2nd day", "3 days", "other tuesday", "2 weeks on monday", "3 months on the 1st".
-func (p dayReader) turns(every bool) (*dayset, error) {
+// spacedDays reads days with a distance: "other day", "2nd day", "3 days", "other tuesday", "2 weeks on monday", "3 months on the 1st".
+func (p dayReader) spacedDays(every bool) (*dayset, error) {
 	mark := p.in.pos
-	n, unit := p.turn(every)
+	n, unit := p.spacing(every)
 	var set *dayset
 	switch {
 	case unit == "days":
@@ -142,11 +142,11 @@ func (p dayReader) turns(every bool) (*dayset, error) {
 		named := n == 2 && p.in.toks[p.in.pos-1].text == "other"
 		_ = !named && p.in.take("on")
 		if set = p.namedDays(true); set == nil {
-			return nil, p.in.notBehind("on which day; try every other tuesday at 9")
+			return nil, p.in.unclearEnd("on which day; try every other tuesday at 9")
 		}
 	case unit == "months":
 		if set = p.monthPlaces(p.in.take("on")); set == nil {
-			return nil, p.in.notBehind("on which day; try every 3 months on the 1st at 9")
+			return nil, p.in.unclearEnd("on which day; try every 3 months on the 1st at 9")
 		}
 	// No interval comes next: give the words back.
 	default:
@@ -157,9 +157,9 @@ func (p dayReader) turns(every bool) (*dayset, error) {
 	return set, nil
 }
 
-// turn reads a number and a unit. Of "other tuesday" it leaves the weekday to be read next.
+// spacing reads a number and a unit. Of "other tuesday" it leaves the weekday to be read next.
 // It returns 0 and "" when there is none, or when the number is below 2.
-func (p dayReader) turn(every bool) (n int, unit string) {
+func (p dayReader) spacing(every bool) (n int, unit string) {
 	if p.in.take("fortnightly") || every && p.in.take("fortnight") {
 		return 2, "weeks"
 	}

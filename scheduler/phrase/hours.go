@@ -33,7 +33,7 @@ func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err err
 	}
 	last, ok, err := p.in.clock(true)
 	if err != nil || !ok {
-		return spec.Spec{}, true, p.in.notBehind("until when, e.g. between 9 and 17")
+		return spec.Spec{}, true, p.in.unclearEnd("until when, e.g. between 9 and 17")
 	}
 	if !last.sure && last.hour < 12 && last.hour <= first.hour && first.hour < last.hour+12 { // "from 9 to 5"
 		last.hour += 12

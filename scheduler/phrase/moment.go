@@ -32,7 +32,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 			if next := p.in.word(0); next != "" && (next[0] < '0' || next[0] > '9') {
 				return spec.Spec{}, false, p.in.unknown()
 			}
-			return spec.Spec{}, false, p.in.notBehind("how long; try in 20 minutes, in 2h or in 3 days")
+			return spec.Spec{}, false, p.in.unclearEnd("how long; try in 20 minutes, in 2h or in 3 days")
 		}
 		switch {
 		case period < spec.ShortestPeriod:
@@ -50,7 +50,7 @@ func (p *parser) after() (spec.Spec, bool, error) {
 		day = p.today(int(period / (24 * time.Hour)))
 	}
 	var t daytime
-	err := p.in.behind(&t)
+	err := p.in.timesAfter(&t)
 	if err == nil {
 		err = p.in.settle(&t)
 	}
@@ -153,7 +153,7 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	}
 	// Otherwise times and days may come in either order.
 	var t daytime
-	if err := p.in.before(&t); err != nil {
+	if err := p.in.timesBefore(&t); err != nil {
 		return spec.Spec{}, true, err
 	}
 	set, err := p.days.recurring()
@@ -180,7 +180,7 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 		t.part, t.parted = partOf("tonight")
 	}
 	// Times may follow the days as well. Then the part of the day decides between am and pm.
-	if err = p.in.behind(&t); err == nil {
+	if err = p.in.timesAfter(&t); err == nil {
 		err = p.in.settle(&t)
 	}
 	if err == nil {
@@ -215,7 +215,7 @@ func (p dayReader) timed(t *daytime, again bool) error {
 		return err
 	}
 	if !again || t.parted {
-		return p.in.notBehind(atWhatTime)
+		return p.in.unclearEnd(atWhatTime)
 	}
 	t.clocks, p.in.timeless = usualTime(p.in, usualHour), true
 	return nil
@@ -227,13 +227,13 @@ func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
 	mark := p.in.pos
 	set, err := p.days.recurring()
 	if err == nil {
-		err = p.in.behind(&t)
+		err = p.in.timesAfter(&t)
 	}
 	switch {
 	case err != nil:
 		return spec.Spec{}, err
 	case set == nil && !daily:
-		return spec.Spec{}, p.in.notBehind("on which days; " + examples)
+		return spec.Spec{}, p.in.unclearEnd("on which days; " + examples)
 	case set == nil:
 		set = &dayset{}
 	// "Twice daily" names all days already; only "on …", weekdays or weekends may limit them.
@@ -277,7 +277,7 @@ func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
 	if set.every == 0 {
 		return s, nil
 	}
-	// The turn begins with the first day on which the plain fields would fire.
+	// The count begins with the first day on which the plain fields would fire.
 	first, ok := s.Next(p.now, p.zone, p.now)
 	if !ok {
 		return spec.Spec{}, p.in.unclear("no such day comes any more")

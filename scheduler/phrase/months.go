@@ -48,7 +48,7 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 		return nil, p.in.unclear(`not whether that is every other one or one in each month: say "every other %s" or "the %s of the month"`,
 			p.in.toks[p.in.pos-1].text, p.in.text[p.in.toks[mark].start:p.in.toks[p.in.pos-1].end])
 	// "on the 1st at 9" may be one date or monthly.
-	case set.dow == "" && (p.dayBehind() || on && p.ends()):
+	case set.dow == "" && (p.timeFollows() || on && p.ends()):
 		return nil, p.in.unclear(`not whether it is once or every month: say "on the 1st of every month at 9", or a date such as 2026-12-01`)
 	}
 	// The words may be a single date instead, which date reads.
@@ -59,13 +59,13 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 // yesterday reports whether "yesterday" is meant as a time: nothing or a time follows.
 func (p dayReader) yesterday() bool {
 	p.in.pos++
-	found := p.ends() || p.dayBehind()
+	found := p.ends() || p.timeFollows()
 	p.in.pos--
 	return found
 }
 
-// dayBehind reports whether a time of day comes next, which shows that the words before it mean a day.
-func (p dayReader) dayBehind() bool {
+// timeFollows reports whether a time of day comes next, which shows that the words before it mean a day.
+func (p dayReader) timeFollows() bool {
 	mark := p.in.pos
 	defer func() { p.in.pos = mark }()
 	found, err := p.in.clocks()

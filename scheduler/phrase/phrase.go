@@ -80,7 +80,7 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 		return Resolved{}, "", err
 	}
 	if p.in.timeless && !p.days.ends() {
-		return Resolved{}, "", p.in.notBehind(atWhatTime)
+		return Resolved{}, "", p.in.unclearEnd(atWhatTime)
 	}
 	r := Resolved{Spec: s.String(), Recurring: s.Recurring(), Words: p.in.understood(), Next: spec.Preview(s, zone, now, now, 3)}
 	r.Assumed = strings.Join(p.in.assumed, "\n")

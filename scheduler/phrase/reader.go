@@ -118,8 +118,8 @@ func (p *reader) unclear(format string, args ...any) error {
 	return fmt.Errorf("schedule %q: understood %q, but %s", p.text, p.understood(), why)
 }
 
-// notBehind makes an error: something is missing where the schedule ends, or the next words are not understood.
-func (p *reader) notBehind(missing string) error {
+// unclearEnd makes an error: something is missing where the schedule ends, or the next words are not understood.
+func (p *reader) unclearEnd(missing string) error {
 	if (dayReader{p}).ends() {
 		return p.unclear("not %s", missing)
 	}

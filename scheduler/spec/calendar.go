@@ -16,8 +16,8 @@ const (
 
 // match returns the first matching wall time that is not before wall, and false when there is none until the year 9999.
 func (s *Spec) match(wall int64) (int64, bool) {
-	if s.turn.n > 0 {
-		wall = max(wall, s.turn.from*daySecs)
+	if s.interval.n > 0 {
+		wall = max(wall, s.interval.from*daySecs)
 	}
 	days := floorDiv(wall, daySecs)
 	year, month, day := date(days)
@@ -48,7 +48,7 @@ func (s *Spec) match(wall int64) (int64, bool) {
 
 // days returns the matching days of a month as a bit set, with bit 1 for the first day. first is the day number of the first day,
 // counted from 1970-01-01. If day and weekday are both restricted, either matches, as in crontab(5). A field that contains "*" does
-// not restrict, but "*/2" does, as in robfig/cron. A turn then selects among the matching days.
+// not restrict, but "*/2" does, as in robfig/cron. An interval then selects among the matching days.
 func (s *Spec) days(year, month int, first int64) uint64 {
 	if s.bits.Month>>month&1 == 0 {
 		return 0
@@ -68,8 +68,8 @@ func (s *Spec) days(year, month int, first int64) uint64 {
 	if s.bits.Dom&star == 0 && s.bits.Dow&star == 0 {
 		both = byWeekday | byDay
 	}
-	if s.turn.n > 0 {
-		both &= s.turn.days(year, month, first)
+	if s.interval.n > 0 {
+		both &= s.interval.days(year, month, first)
 	}
 	return both & monthMask(year, month)
 }
@@ -85,7 +85,7 @@ func (s *special) days(weekday, length int) uint64 {
 		} else {
 			day += (k - 1) * 7
 		}
-		mask |= 1 << day // a fifth that does not exist lies after the month's end; Spec.days masks it out
+		mask |= 1 << day // a fifth that does not exist is after the month's end; Spec.days masks it out
 	}
 	return mask
 }

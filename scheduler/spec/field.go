@@ -34,7 +34,7 @@ const (
 	weekdayField = 5
 )
 
-// lastOf stands for the last weekday of its kind in a month, where 1 to 5 stand for the first to the fifth.
+// lastOf is the place of the last weekday of its kind in a month. The places 1 to 5 are the first to the fifth.
 const lastOf = 6
 
 // special holds the days that robfig's parser does not know, because they depend on the length and the first weekday of a month.

@@ -118,8 +118,8 @@ func stretchAt(zone *time.Location, t int64) stretch {
 		st.until = end.Unix()
 	}
 	if st.until <= t {
-		// Past its table Go takes every year for 365 days long and answers with the end of 30 December of a leap year on the 31st. What it
-		// means is the end of the year in UTC.
+		// For instants after the end of its table, Go's time package takes every year to have 365 days. For 31 December of a leap year it
+		// therefore returns the end of 30 December. The end of the year in UTC is the correct one.
 		st.until = time.Date(at.UTC().Year()+1, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
 	}
 	return st

@@ -32,14 +32,14 @@ const (
 
 // Spec is a parsed schedule: cron fields, a period, or one instant. It is a value; its zero value never fires.
 type Spec struct {
-	kind    kind
-	elapsed bool // cron only: the hour field begins with "*", so that it follows elapsed time at clock changes
-	bits    cron.SpecSchedule
-	more    special // cron only: L and #
-	turn    turn    // cron only: every Nth day, week or month
-	period  time.Duration
-	at      time.Time
-	text    string
+	kind     kind
+	elapsed  bool // cron only: the hour field begins with "*", so that it follows elapsed time at clock changes
+	bits     cron.SpecSchedule
+	more     special  // cron only: L and #
+	interval interval // cron only: every Nth day, week or month
+	period   time.Duration
+	at       time.Time
+	text     string
 }
 
 // Parse reads a resolved spec, which is one of
@@ -133,17 +133,17 @@ func parseCron(text string) (Spec, error) {
 		return parseMacro(fields)
 	}
 	// "every other" and the like count days, weeks or months, beside the fields.
-	var behind []string
+	var every []string
 	if i := slices.Index(fields, "every"); i >= 0 {
-		fields, behind = fields[:i], fields[i:]
+		fields, every = fields[:i], fields[i:]
 	}
 	if len(fields) != 5 && len(fields) != 6 {
 		return Spec{}, fmt.Errorf("cron spec %q has %s: want five (minute hour day month weekday), or six with seconds first",
 			text, howMany(len(fields)))
 	}
 	s, err := cronOf(fields)
-	if err == nil && behind != nil {
-		err = s.setTurn(behind)
+	if err == nil && every != nil {
+		err = s.setInterval(every)
 	}
 	if err == nil {
 		err = s.possible()
@@ -213,9 +213,9 @@ func cronOf(fields []string) (Spec, error) {
 
 // possible refuses a spec that never fires. A spec that can match by weekday alone always fires.
 func (s *Spec) possible() error {
-	if s.turn.n > 0 {
-		if _, ok := s.match(s.turn.from * daySecs); !ok {
-			return fmt.Errorf("it would never fire: no month that comes %s has such a day", s.turn)
+	if s.interval.n > 0 {
+		if _, ok := s.match(s.interval.from * daySecs); !ok {
+			return fmt.Errorf("it would never fire: no month that comes %s has such a day", s.interval)
 		}
 		return nil
 	}

@@ -62,7 +62,7 @@ func fieldPath(field string) ([]string, error) {
 	return path, nil
 }
 
-// Says reports whether the text is delivered unchanged, without a model.
+// Says reports whether the text is sent unchanged, without a model.
 func (t Template) Says() bool { return t.says }
 
 // mostValue is the longest value in a prompt, in characters.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// turn selects every nth day, week or month, counted from a day, and nothing before that day. The zero turn selects all days.
-type turn struct {
+// interval selects every nth day, week or month, counted from a day, and nothing before that day. The zero interval selects all days.
+type interval struct {
 	n    int64
 	unit string // days, weeks or months
 	from int64  // days since 1970-01-01
@@ -28,12 +28,12 @@ func longest(unit string) int64 {
 }
 
 // String returns the last part of a spec's text: "every 2 weeks from 2026-11-24".
-func (t turn) String() string {
+func (t interval) String() string {
 	return fmt.Sprintf("every %d %s from %s", t.n, t.unit, time.Unix(t.from*daySecs, 0).UTC().Format(time.DateOnly))
 }
 
-// setTurn reads "every N UNIT from DATE" in lower case, the last part of a cron spec.
-func (s *Spec) setTurn(words []string) error {
+// setInterval reads "every N UNIT from DATE" in lower case, the last part of a cron spec.
+func (s *Spec) setInterval(words []string) error {
 	if len(words) != 5 || words[0] != "every" || words[3] != "from" {
 		return fmt.Errorf("%q is not understood: want it as in every 2 weeks from 2026-11-24", strings.Join(words, " "))
 	}
@@ -51,28 +51,28 @@ func (s *Spec) setTurn(words []string) error {
 	if err != nil {
 		return fmt.Errorf("from %q: want a date such as 2026-11-24", words[4])
 	}
-	s.turn = turn{n: int64(n), unit: unit, from: floorDiv(from.Unix(), daySecs)}
-	s.text += " " + s.turn.String()
-	return s.turnable()
+	s.interval = interval{n: int64(n), unit: unit, from: floorDiv(from.Unix(), daySecs)}
+	s.text += " " + s.interval.String()
+	return s.checkInterval()
 }
 
-// turnable refuses fields that restrict the same days as the turn.
-func (s *Spec) turnable() error {
+// checkInterval refuses fields that restrict the same days as the interval.
+func (s *Spec) checkInterval() error {
 	anyDay, anyWeekday := s.bits.Dom&star != 0, s.bits.Dow&star != 0
 	anyMonth := s.bits.Month&star != 0
 	switch {
 	case !anyMonth:
-		return fmt.Errorf("%s goes through all months: the month must be *", s.turn)
-	case s.turn.unit != "months" && !anyDay:
-		return fmt.Errorf("%s goes through all days of the month: the day must be *", s.turn)
-	case s.turn.unit == "days" && !anyWeekday:
+		return fmt.Errorf("%s goes through all months: the month must be *", s.interval)
+	case s.interval.unit != "months" && !anyDay:
+		return fmt.Errorf("%s goes through all days of the month: the day must be *", s.interval)
+	case s.interval.unit == "days" && !anyWeekday:
 		return errors.New("every so many days goes through all weekdays: the weekday must be *; for every other Tuesday take weeks")
 	}
 	return nil
 }
 
 // days returns the selected days of a month as a bit set, with bit 1 for the first day. first is the day number of the first day.
-func (t *turn) days(year, month int, first int64) uint64 {
+func (t *interval) days(year, month int, first int64) uint64 {
 	length := int64(MonthDays(year, month))
 	// The count begins after this month.
 	if first+length <= t.from {
