@@ -32,12 +32,12 @@ type Direction struct {
 // ChannelHealth is the health of one channel. Receiving may work while sending fails, and the other way
 // round.
 type ChannelHealth struct {
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind"`
-	Receiving Direction `json:"receiving"`
-	Sending   Direction `json:"sending"`
-	Print     string    `json:"-"` // fingerprint of its section
-	Unfit     bool      `json:"-"` // the section is unusable, so nothing is tried
+	Name        string    `json:"name"`
+	Kind        string    `json:"kind"`
+	Receiving   Direction `json:"receiving"`
+	Sending     Direction `json:"sending"`
+	Fingerprint string    `json:"-"` // fingerprint of its section
+	Unfit       bool      `json:"-"` // the section is unusable, so nothing is tried
 }
 
 // Shown returns the health as people see it: a direction that never sent anything is not called ok.

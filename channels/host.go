@@ -17,10 +17,10 @@ import (
 
 // Section is one configured channel, for Replace.
 type Section struct {
-	Kind    string
-	Print   string  // fingerprint of the section's content; a channel with the same kind and print keeps running
-	Channel Channel // nil: Err says why the section is unusable
-	Err     error
+	Kind        string
+	Fingerprint string  // fingerprint of the section's content; a channel with the same kind and fingerprint keeps running
+	Channel     Channel // nil: Err says why the section is unusable
+	Err         error
 }
 
 // HostConfig holds what a host needs. All fields are needed.
@@ -127,7 +127,7 @@ func (h *Host) reconcile(ctx context.Context) {
 // serves reports whether t is what the section asks for. A section that could not be used is tried again when
 // its error changes.
 func (t *runningChannel) serves(s Section) bool {
-	if s.Print != t.Print || s.Kind != t.Kind {
+	if s.Fingerprint != t.Fingerprint || s.Kind != t.Kind {
 		return false
 	}
 	return t.Channel != nil || s.Channel == nil && s.Err.Error() == t.Err.Error()
@@ -166,7 +166,7 @@ func (h *Host) open(ctx context.Context, name string, s Section) *runningChannel
 	now := h.Clock.Wall()
 	well := Direction{State: OK, Since: now}
 	t := &runningChannel{Section: s, stop: stop, ended: make(chan struct{})}
-	t.gauge.h = ChannelHealth{Name: name, Kind: s.Kind, Receiving: well, Sending: well, Print: s.Print}
+	t.gauge.h = ChannelHealth{Name: name, Kind: s.Kind, Receiving: well, Sending: well, Fingerprint: s.Fingerprint}
 	if s.Channel == nil {
 		close(t.ended)
 		ill := Direction{State: Down, Since: now, LastError: s.Err.Error(), LastAt: now}

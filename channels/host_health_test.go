@@ -22,7 +22,7 @@ func textParts(d channels.Direction) string { return fmt.Sprintf("%s %v", d.Stat
 func TestHostTellsTheFirstProof(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		begin := make(chan struct{})
-		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Print: "1", Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Fingerprint: "1", Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
 			<-begin
 			for range 2 {
 				if err := in.Receive(ctx, nil, &channels.Cursor{Source: "a", Value: "1"}); err != nil {
@@ -32,7 +32,7 @@ func TestHostTellsTheFirstProof(t *testing.T) {
 			return listen(ctx, n, in)
 		}}}})
 		synctest.Wait()
-		if got := h.Health()[0]; got.Receiving.Proven || got.Sending.Proven || len(*changes) != 0 || got.Print != "1" || got.Unfit {
+		if got := h.Health()[0]; got.Receiving.Proven || got.Sending.Proven || len(*changes) != 0 || got.Fingerprint != "1" || got.Unfit {
 			t.Errorf("before anything was tried: %+v, told %+v", got, *changes)
 		}
 		close(begin)
@@ -74,7 +74,7 @@ func TestHostKeepsTheLastErrorWithItsTime(t *testing.T) {
 func TestHostFollowsWhatASectionRefersTo(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
 		replace := func(s channels.Section) {
-			s.Print = "the same"
+			s.Fingerprint = "the same"
 			h.Replace(map[string]channels.Section{"a": s})
 			synctest.Wait()
 		}

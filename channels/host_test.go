@@ -222,10 +222,10 @@ func TestHostReplace(t *testing.T) {
 			t.Errorf("before the configuration is read nothing is known to be missing: %v", err)
 		}
 		stays, goes, anew := &ear{run: listen}, &ear{run: listen}, &ear{run: listen}
-		h.Replace(map[string]channels.Section{"stays": {Print: "1", Channel: stays}, "changes": {Print: "1", Channel: goes}, "goes": {Channel: goes}})
+		h.Replace(map[string]channels.Section{"stays": {Fingerprint: "1", Channel: stays}, "changes": {Fingerprint: "1", Channel: goes}, "goes": {Channel: goes}})
 		synctest.Wait()
 		h.Replace(map[string]channels.Section{
-			"stays": {Print: "1", Channel: &ear{run: listen}}, "changes": {Print: "2", Channel: anew}, "broken": {Err: errors.New("topic: missing")},
+			"stays": {Fingerprint: "1", Channel: &ear{run: listen}}, "changes": {Fingerprint: "2", Channel: anew}, "broken": {Err: errors.New("topic: missing")},
 		})
 		synctest.Wait()
 		if stays.runs() != 1 || goes.runs() != 2 || anew.runs() != 1 {

@@ -118,12 +118,12 @@ func TestHostMet(t *testing.T) {
 		if h.AccountKnown("x") {
 			t.Error("before there is a config")
 		}
-		h.Replace(map[string]channels.Section{"x": {Print: "1", Channel: &able{ear: ear{run: listen}}}})
+		h.Replace(map[string]channels.Section{"x": {Fingerprint: "1", Channel: &able{ear: ear{run: listen}}}})
 		synctest.Wait()
 		if !h.AccountKnown("x") || h.AccountKnown("y") {
 			t.Errorf("x %v, y %v", h.AccountKnown("x"), h.AccountKnown("y"))
 		}
-		h.Replace(map[string]channels.Section{"x": {Print: "2", Channel: &able{ear: ear{run: listen}}}})
+		h.Replace(map[string]channels.Section{"x": {Fingerprint: "2", Channel: &able{ear: ear{run: listen}}}})
 		if h.AccountKnown("x") {
 			t.Error("another token may be another account's")
 		}

@@ -57,7 +57,7 @@ func (t *Table) AccountKnown(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, s := t.have[name], t.want[name]
-	return r != nil && r.Print == s.Print && r.Kind == s.Kind && r.reported.Load()
+	return r != nil && r.Fingerprint == s.Fingerprint && r.Kind == s.Kind && r.reported.Load()
 }
 
 // OwnerPlaces lists the addresses that belong to the owner by their sections (OwnerPlaced), in the order of the

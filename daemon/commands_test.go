@@ -31,7 +31,7 @@ func TestCommandsByLevelAndSource(t *testing.T) {
 	h.says(h.x, h.by("7", h.begin("x").Code))
 	h.x = newPlace() // the same channel, to which more people may write
 	h.x.Groups, h.x.Known, h.x.Public = []string{"club"}, []string{"2"}, []string{"3"}
-	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Print: "2", Channel: h.x}})
+	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Fingerprint: "2", Channel: h.x}})
 
 	owner, known, public := "command owner main", "message known ", "message public "
 	places := map[string]func(m *channels.Message){
@@ -112,7 +112,7 @@ func TestNobodySpeaksForHobItself(t *testing.T) {
 		}
 		refused := make(chan error, 1)
 		forger := forge(func(ctx context.Context, in channels.Inbox) { refused <- post(ctx, in) })
-		h.Host.Replace(map[string]channels.Section{"x": {Kind: "forger", Print: source, Channel: forger}})
+		h.Host.Replace(map[string]channels.Section{"x": {Kind: "forger", Fingerprint: source, Channel: forger}})
 		if err := <-refused; err == nil || !strings.Contains(err.Error(), "is not its own") {
 			t.Errorf("a channel writes as %q: %v", source, err)
 		}

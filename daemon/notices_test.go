@@ -194,9 +194,9 @@ func TestChannelTroubleIsToldOnce(t *testing.T) {
 	fails("y")
 	h.tells(4, "x:7 Channel y no longer sends: refused.")
 	h.Host.Sent("x", nil)
-	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Print: "new", Channel: h.x}, "y": {Kind: "place", Channel: h.y}})
+	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Fingerprint: "new", Channel: h.x}, "y": {Kind: "place", Channel: h.y}})
 	(&running{t: t}).until("the new section", func() bool {
-		return slices.ContainsFunc(h.Host.Health(), func(c channels.ChannelHealth) bool { return c.Print == "new" })
+		return slices.ContainsFunc(h.Host.Health(), func(c channels.ChannelHealth) bool { return c.Fingerprint == "new" })
 	})
 	fails("x")
 	h.tells(5, "y:7 Channel x does not work: refused.")

@@ -32,7 +32,7 @@ func (s station) Account(context.Context) (string, error) {
 // as gives channel x another account.
 func (h *house) as(account string) {
 	h.x = newPlace()
-	h.Host.Replace(map[string]channels.Section{"x": {Kind: "station", Print: fmt.Sprint(account, h.n), Channel: station{h.x, account}}})
+	h.Host.Replace(map[string]channels.Section{"x": {Kind: "station", Fingerprint: fmt.Sprint(account, h.n), Channel: station{h.x, account}}})
 	h.says(h.x, h.by("9", "is it you?")) // it is taken: the account is known
 }
 
@@ -103,7 +103,7 @@ func TestPairingHoldsForOneAccount(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	h.x = newPlace() // a kind of channel that knows none, in the place of the one before
-	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Print: "other", Channel: h.x}})
+	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Fingerprint: "other", Channel: h.x}})
 	h.says(h.x, h.by("9", "is it you?"))
 	if got := h.Owner(); !slices.Equal(got, []event.Address{"x:5"}) {
 		t.Errorf("owners on another kind of channel: %q", got)
@@ -115,7 +115,7 @@ func TestNothingIsReceivedByAnUnknownAccount(t *testing.T) {
 	h := newHouse(t, t.TempDir())
 	h.says(h.x, h.by("7", h.begin("x").Code))
 	x := newPlace()
-	h.Host.Replace(map[string]channels.Section{"x": {Kind: "station", Print: "2", Channel: station{x, ""}}})
+	h.Host.Replace(map[string]channels.Section{"x": {Kind: "station", Fingerprint: "2", Channel: station{x, ""}}})
 	limit, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	for ill := false; !ill && limit.Err() == nil; runtime.Gosched() {

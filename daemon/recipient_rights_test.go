@@ -32,7 +32,7 @@ func TestByWhatRight(t *testing.T) {
 	is("paired", "broken:8", channels.NoRight, false)
 	is("paired", "gone:8", channels.NoRight, false)
 
-	h.Host.Replace(map[string]channels.Section{"x": {Kind: "station", Print: "silent", Channel: station{newPlace(), ""}}})
+	h.Host.Replace(map[string]channels.Section{"x": {Kind: "station", Fingerprint: "silent", Channel: station{newPlace(), ""}}})
 	is("no account yet", "x:7", channels.OwnerRight, false)
 	is("no account yet", "x:5", channels.OwnerRight, true)
 	h.as("B")
@@ -46,6 +46,6 @@ func TestByWhatRight(t *testing.T) {
 	is("revoked", "x:7", channels.NoRight, true)
 	x := newPlace()
 	x.Known = []string{"7"}
-	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Print: "known", Channel: x}})
+	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Fingerprint: "known", Channel: x}})
 	is("named", "x:7", channels.NamedRight, true)
 }

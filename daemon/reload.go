@@ -207,7 +207,7 @@ func (s channelSections) build(ctx context.Context, c *config.Snapshot) (list ma
 		if err == nil {
 			ch, err = channels.Build(chanall.All(), one.Name, one.Kind, env, lenient(one.Section, &off))
 		}
-		list[one.Name] = channels.Section{Kind: one.Kind, Print: fingerprint(one, c.Network), Channel: ch, Err: err}
+		list[one.Name] = channels.Section{Kind: one.Kind, Fingerprint: fingerprint(one, c.Network), Channel: ch, Err: err}
 		if err != nil {
 			off = append(off, err.Error())
 		}

@@ -16,19 +16,19 @@ import (
 // and not at each start. Recovery is not reported: the waiting messages arrive then, and on an unstable
 // network it would double the notices.
 type HealthNotice struct {
-	Print string `json:"print"`           // fingerprint of the section; with another one, reporting starts again
-	Heard bool   `json:"heard,omitempty"` // it has received with this section
-	Sent  bool   `json:"sent,omitempty"`  // it has sent with this section
-	Deaf  bool   `json:"deaf,omitempty"`  // a notice said that it does not receive, and it has not received since
-	Mute  bool   `json:"mute,omitempty"`  // the same for sending
+	Fingerprint string `json:"print"`           // fingerprint of the section; with another one, reporting starts again
+	Heard       bool   `json:"heard,omitempty"` // it has received with this section
+	Sent        bool   `json:"sent,omitempty"`  // it has sent with this section
+	Deaf        bool   `json:"deaf,omitempty"`  // a notice said that it does not receive, and it has not received since
+	Mute        bool   `json:"mute,omitempty"`  // the same for sending
 }
 
 // After returns the state after a change of health, and the notice to send, "" for none. Failed receiving is
 // always reported. Failed sending at the same time is the same fault, and so are both on a channel that has
 // never worked.
 func (t HealthNotice) After(h channels.ChannelHealth) (HealthNotice, string) {
-	if t.Print != h.Print {
-		t = HealthNotice{Print: h.Print}
+	if t.Fingerprint != h.Fingerprint {
+		t = HealthNotice{Fingerprint: h.Fingerprint}
 	}
 	t.Heard, t.Sent = t.Heard || h.Receiving.Proven, t.Sent || h.Sending.Proven
 	t.Deaf, t.Mute = t.Deaf && !works(h.Receiving), t.Mute && !works(h.Sending)

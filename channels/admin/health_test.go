@@ -19,7 +19,7 @@ var (
 )
 
 func health(print string, receiving, sending channels.Direction) channels.ChannelHealth {
-	return channels.ChannelHealth{Name: "x", Print: print, Receiving: receiving, Sending: sending}
+	return channels.ChannelHealth{Name: "x", Fingerprint: print, Receiving: receiving, Sending: sending}
 }
 
 // TestTrouble checks the notices about a channel's health: each fault once, and "no longer" only if it worked
@@ -78,7 +78,7 @@ func TestTroublesAreKept(t *testing.T) {
 	if got := (admin.HealthNotices{}).String(); got != "" {
 		t.Errorf("none are kept as %q", got)
 	}
-	all := admin.HealthNotices{"a": {Print: "1", Deaf: true}, "b": {Print: "2", Mute: true, Heard: true, Sent: true}}
+	all := admin.HealthNotices{"a": {Fingerprint: "1", Deaf: true}, "b": {Fingerprint: "2", Mute: true, Heard: true, Sent: true}}
 	back, err := admin.ReadHealthNotices(all.String())
 	if err != nil || len(back) != 2 || back["a"] != all["a"] || back["b"] != all["b"] {
 		t.Errorf("read back %+v, %v", back, err)

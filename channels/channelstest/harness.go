@@ -49,7 +49,7 @@ func (c HarnessConfig) Open(t testing.TB) *Harness {
 	s.Host = channels.NewHost(channels.NewTable(), channels.HostConfig{
 		Inbox: s.In, Admission: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {}, Recovered: s.Out.RetryNow,
 	})
-	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Print: "1", Channel: c.Channel}})
+	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Fingerprint: "1", Channel: c.Channel}})
 	owner := func() []event.Address {
 		return slices.DeleteFunc([]event.Address{c.Owner, Elsewhere}, func(a event.Address) bool { return a == "" })
 	}
