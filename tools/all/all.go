@@ -35,14 +35,14 @@ type Artifacts interface {
 	messaging.Artifacts
 }
 
-// Triggers are the services behind the tools that make hob act without a message.
+// Triggers are the services for the tools that schedule prompts and watch files.
 type Triggers struct {
 	Jobs    automation.Jobs
 	Gates   automation.Gates
 	Watches automation.Watches
 }
 
-// Memory is behind the tools that read and change what hob remembers.
+// Memory holds the services for the tools that read and change hob's memory.
 type Memory struct {
 	Index memory.Index  // finds passages
 	Facts *memory.Facts // guards the files
@@ -53,10 +53,10 @@ type Memory struct {
 type Self struct {
 	Gauge  sessions.Gauge
 	Skills skills.Accepted
-	Specs  func() []tools.Spec // of the tools in force
+	Specs  func() []tools.Spec // of the tools that are configured now
 }
 
-// Outside is what reaches out of this machine, besides the web.
+// Outside holds the services for tools that reach other machines, besides the web.
 type Outside struct {
 	Resolve web.Resolve // resolves references to secrets
 	MCP     mcp.Servers // nil: none

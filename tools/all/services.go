@@ -13,11 +13,11 @@ import (
 	"hob/tools/memory"
 )
 
-// readFile is the first argument of a process that reads a document or a picture, which may take down the process that does it.
+// readFile is the first argument of a process that reads a document or a picture. A malformed file may crash that process.
 const readFile = "read-file"
 
-// NewServices makes the services of a home that need nothing else: state is hob's state folder, instance marks the processes of this home, and self is
-// hob's own executable, "" if documents and pictures are refused. The caller sets the other fields.
+// NewServices makes the services that need nothing else. state is hob's state folder, instance marks the processes of this home, and self
+// is hob's own executable; with self "" documents and pictures are refused. The caller sets the other fields.
 func NewServices(state, instance, self string) Services {
 	s := Services{Seen: fs.NewSeen(), Memory: Memory{Facts: new(memory.Facts)}, Environ: os.Environ(), Instance: instance, State: state, Journal: journal(state)}
 	if self != "" {
@@ -34,7 +34,7 @@ func (s Services) Picture(ctx context.Context, data []byte) (mime string, shown 
 
 func journal(state string) string { return filepath.Join(state, "edits") }
 
-// Recover ends the changes of several files that a crash has cut off.
+// Recover completes or reverts the changes of several files that a crash has interrupted.
 func Recover(ctx context.Context, state string) error { return edit.Recover(ctx, journal(state)) }
 
 // RunHelper serves a process that a tool has started from hob's own executable. asked is false if the arguments are not those of such a process.

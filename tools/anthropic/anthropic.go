@@ -27,7 +27,7 @@ import (
 // Account is the name of the account that has the key.
 const Account = "anthropic_usage"
 
-// home is where the API is.
+// home is the address of the API.
 const home = "https://api.anthropic.com"
 
 // Settings are what hob stores about the account.
@@ -63,7 +63,7 @@ func Connect(ctx context.Context, web *netguard.Client, s Settings, today time.T
 			first = cmp.Or(first, err)
 			not = append(not, text)
 		default:
-			return nil, nil, err // it says nothing about the key
+			return nil, nil, err // the failure is not about the key
 		}
 	}
 	if len(may) == 0 {
@@ -79,12 +79,12 @@ type report struct {
 	name, path string
 	perDay     bool   // a request is about one day
 	days       int    // the longest span
-	group      string // what the results of a day are told apart by
-	limit      string // the most that a page may have
+	group      string // the field by which the results of a day are grouped
+	limit      string // the largest number of entries of a page
 	read       func(page json.RawMessage, add func(day string, l Line)) error
 }
 
-// reports are the reports.
+// reports lists the reports that the tool can read.
 func reports() []report {
 	return []report{
 		{name: "usage", path: "/v1/organizations/usage_report/messages", days: 366, group: "model", limit: "31", read: readUsage},
@@ -93,10 +93,10 @@ func reports() []report {
 	}
 }
 
-// day is the form of a day.
+// day is the format of a date.
 const day = time.DateOnly
 
-// query asks for the days from one until, and without, another.
+// query returns the parameters that ask for the days from one day until another, which is not included.
 func (r report) query(from, until time.Time) url.Values {
 	if r.perDay {
 		return url.Values{"starting_at": {from.Format(day)}, "limit": {r.limit}}
@@ -104,10 +104,10 @@ func (r report) query(from, until time.Time) url.Values {
 	return url.Values{"starting_at": {from.Format(time.RFC3339)}, "ending_at": {until.Format(time.RFC3339)}, "bucket_width": {"1d"}, "group_by[]": {r.group}, "limit": {r.limit}}
 }
 
-// maxPages bounds the requests for one report.
+// maxPages limits the requests for one report.
 const maxPages = 100
 
-// each reads all pages about the days from one to another.
+// each reads all pages about the days from one day to another.
 func (c *Client) each(ctx context.Context, r report, from, to time.Time, add func(day string, l Line)) error {
 	pages := 0
 	for start := from; !start.After(to); {
@@ -177,12 +177,12 @@ func (c *Client) page(ctx context.Context, r report, q url.Values) (p page, err 
 	return p, nil
 }
 
-// changed is the error for an answer of another form than the documented one.
+// changed returns the error for an answer that does not have the documented form.
 func changed(r report, why string) error {
 	return tools.Refuse(tools.IO, "a later version of hob may read it; the figures are in the Claude Console too", "the report %s has another form than Anthropic documents: %s", r.name, why)
 }
 
-// wrong is the error for an answer without success.
+// wrong returns the error for an answer with another status than success.
 func wrong(r report, a netguard.Answer) error {
 	var body struct {
 		Error struct{ Message string } `json:"error"`
@@ -216,10 +216,10 @@ type errForm string
 
 func (e errForm) Error() string { return string(e) }
 
-// mostCount is a number that no report can have.
+// mostCount is a number that no report can reach.
 const mostCount = 1 << 50
 
-// counts checks numbers of a report.
+// counts checks that numbers of a report are possible.
 func counts(all ...int64) error {
 	for _, n := range all {
 		if n < 0 || n > mostCount {

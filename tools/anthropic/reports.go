@@ -11,7 +11,7 @@ import (
 	"hob/daemon/sys"
 )
 
-// Line is what a report has about a model, a kind of cost, a person or a day. Fields that the report does not have are zero.
+// Line is one entry of a report, about a model, a kind of cost, a person or a day. Fields that the report does not have are zero.
 type Line struct {
 	Name       string `json:"name,omitempty" jsonschema:"model, kind of cost, person or day"`
 	Input      int64  `json:"input,omitempty" jsonschema:"tokens of input that were not cached"`
@@ -57,10 +57,10 @@ func (l *Line) add(o Line) {
 	}
 }
 
-// decimals are the most digits after the point that an amount may have.
+// decimals is the largest number of digits after the point of an amount.
 const decimals = 20
 
-// centsForm is an amount in cents. Exponents are refused: a short text could mean an endless number.
+// centsForm is the form of an amount in cents. Exponents are refused, because a short text could mean an extremely long number.
 var centsForm = sys.Regexp(`^-?\d{1,18}(\.\d{1,20})?$`)
 
 // cents is an amount of money in cents, as the reports write it: "123.78912", or 186 in claude_code.
@@ -83,7 +83,7 @@ func dollars(c *big.Rat) string {
 	return whole + "." + part + strings.Repeat("0", max(0, 2-len(part)))
 }
 
-// only refuses other currencies, which cannot be added.
+// only refuses other currencies, because amounts in them cannot be added.
 func only(currency string, amount cents) error {
 	if amount.Rat == nil {
 		return errForm("an amount is missing")
@@ -166,7 +166,7 @@ func readCost(raw json.RawMessage, add func(day string, l Line)) error {
 	})
 }
 
-// person is who has worked with Claude Code, in a page of its report.
+// person is the user of Claude Code in an entry of its report.
 type person struct {
 	Date  string `json:"date"`
 	Actor struct {

@@ -33,8 +33,8 @@ type Output struct {
 
 // Limits of a result.
 const (
-	maxNames = 5_000 // told apart
-	maxLines = 60    // shown
+	maxNames = 5_000 // names that are listed separately
+	maxLines = 60    // lines that are shown
 	maxName  = 120   // characters
 )
 
@@ -148,7 +148,7 @@ func (u user) run(ctx context.Context, call tools.Call, in Input, _ tools.Intent
 	return tools.Result{Content: out.text(), Data: out}, nil
 }
 
-// into returns the line of a name.
+// into returns the line for a name.
 func into(lines map[string]*Line, name string) *Line {
 	if lines[name] == nil {
 		lines[name] = &Line{Name: name}
@@ -164,7 +164,7 @@ func sorted(lines map[string]*Line, order func(a, b *Line) int) []Line {
 	return out
 }
 
-// compare orders lines by money, else by tokens.
+// compare orders lines by cost, and without costs by tokens.
 func (l *Line) compare(o *Line) int {
 	if l.cents != nil && o.cents != nil {
 		if n := l.cents.Cmp(o.cents); n != 0 {
@@ -174,7 +174,7 @@ func (l *Line) compare(o *Line) int {
 	return cmp.Compare(l.Input+l.CacheRead+l.CacheWrite+l.Output, o.Input+o.CacheRead+o.CacheWrite+o.Output)
 }
 
-// text shows the result.
+// text formats the result.
 func (o Output) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s from %s to %s, days in UTC\n", o.Report, o.From, o.To)
@@ -197,7 +197,7 @@ func (o Output) text() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// text shows the numbers that a line has.
+// text formats the numbers that a line has.
 func (l Line) text() string {
 	var parts []string
 	if l.USD != "" {

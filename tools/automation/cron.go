@@ -73,7 +73,7 @@ func (c cron) intent(ctx context.Context, call tools.Call, in CronInput) (tools.
 		return tools.Intent{}, err
 	}
 	// The permission rules check whether the address may be written to at all.
-	if to := speaksTo(in, job); to != "" && to != event.ToNone {
+	if to := deliverTo(in, job); to != "" && to != event.ToNone {
 		i.Addresses = []event.Address{to}
 		// An answer to the owner, or to where the call came from, needs no further permission.
 		if to != event.ToOwner && to != call.ReplyTo {
@@ -98,14 +98,14 @@ func (c cron) planned(ctx context.Context, call tools.Call, in CronInput) (job s
 		}
 	}
 	if in.Action == "add" || in.Action == "update" {
-		_, _, err = c.wish(ctx, call, in, job)
+		_, _, err = c.compute(ctx, call, in, job)
 	}
 	return job, err
 }
 
-// speaksTo returns the address that the job will answer after the call: the given one, else the job's own. An update or a run needs a
-// new approval of that address, even if it was approved before.
-func speaksTo(in CronInput, job scheduler.View) event.Address {
+// deliverTo returns the address that the job will answer after the call: the given one, or the job's own. An update or a run needs a new
+// approval of that address, even if it was approved before.
+func deliverTo(in CronInput, job scheduler.View) event.Address {
 	switch {
 	case in.Deliver != "":
 		return event.Address(strings.TrimSpace(in.Deliver))
@@ -115,8 +115,8 @@ func speaksTo(in CronInput, job scheduler.View) event.Address {
 	return ""
 }
 
-// aRight matches the form of a right. The scheduler checks its value.
-var aRight = sys.Regexp(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+|mcp:[a-z0-9_-]+|account:[a-z][a-z0-9_-]*(:write)?)$`)
+// rightForm matches the form of a right. The scheduler checks its value.
+var rightForm = sys.Regexp(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+|mcp:[a-z0-9_-]+|account:[a-z][a-z0-9_-]*(:write)?)$`)
 
 // complete lists all fields that are missing or not allowed for the action, in one error.
 func complete(in CronInput) error {
@@ -163,7 +163,7 @@ func (in CronInput) Faults() (faults []string) {
 		faults = append(faults, err.Error())
 	}
 	for word := range strings.SplitSeq(in.Allow, ",") {
-		if word = strings.TrimSpace(word); in.Allow != scheduler.NoRights && word != "" && !aRight().MatchString(word) {
+		if word = strings.TrimSpace(word); in.Allow != scheduler.NoRights && word != "" && !rightForm().MatchString(word) {
 			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, account:NAME and account:NAME:write")
 		}
 	}
@@ -245,8 +245,8 @@ func (c cron) run(ctx context.Context, call tools.Call, in CronInput, _ tools.In
 	}
 }
 
-// foreign returns why the result is foreign text, "" if it is not: a prompt was written, or a run spoke, after its turn had read foreign
-// text.
+// foreign returns why the result is foreign text, "" if it is not. It is foreign if a listed prompt was written, or a listed run took
+// place, after its turn had read foreign text.
 func foreign(list []scheduler.View, runs ...Run) string {
 	for _, j := range list {
 		if j.Tainted {
@@ -298,9 +298,9 @@ func (c cron) find(ctx context.Context, in CronInput) (scheduler.View, error) {
 	return scheduler.View{}, tools.Refuse(tools.NotFound, hint, "there is no job %s", which)
 }
 
-// wish works out the job that an add or update would make. The call, not the model, supplies the trust, the taint and the default zone and
-// address.
-func (c cron) wish(ctx context.Context, call tools.Call, in CronInput, old scheduler.View) (scheduler.View, tools.Change, error) {
+// compute returns the job that an add or update would make, and the row to store. The call, not the model, supplies the trust, the taint, the
+// default zone and the default address.
+func (c cron) compute(ctx context.Context, call tools.Call, in CronInput, old scheduler.View) (scheduler.View, tools.Change, error) {
 	d := in.Draft
 	d.ID, d.Trust, d.Permissions.Tainted, d.Typed, d.Words, d.ReplyTo, d.Now = old.ID, call.Trust, call.Tainted, call.Typed, call.Words, call.ReplyTo, call.Now
 	// An unchanged name is no change to the job.
@@ -327,7 +327,7 @@ func (c cron) wish(ctx context.Context, call tools.Call, in CronInput, old sched
 // plan returns the result of add and update with the row to store. Nothing is stored here: the agent commits the change with the result,
 // and the scheduler reads it from the table.
 func (c cron) plan(ctx context.Context, call tools.Call, in CronInput, old scheduler.View, done string) (tools.Result, error) {
-	job, change, err := c.wish(ctx, call, in, old)
+	job, change, err := c.compute(ctx, call, in, old)
 	if err != nil {
 		return tools.Result{}, err
 	}

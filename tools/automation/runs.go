@@ -90,7 +90,7 @@ func (r Run) line(zone *time.Location) string {
 		words = append(words, text)
 	}
 	if !r.Started.IsZero() {
-		words = append(words, r.stretch(zone))
+		words = append(words, r.times(zone))
 	}
 	if r.Reason != "" {
 		words = append(words, "("+r.Reason+")")
@@ -112,8 +112,8 @@ func (r Run) line(zone *time.Location) string {
 	return strings.TrimSuffix(strings.Join(words, " "), ";")
 }
 
-// stretch returns from when to when the slot ran.
-func (r Run) stretch(zone *time.Location) string {
+// times formats the instants at which the slot's run began and ended.
+func (r Run) times(zone *time.Location) string {
 	text := r.Started.In(zone).Format("15:04:05") + " to "
 	if r.Ended.IsZero() {
 		return text + "now"

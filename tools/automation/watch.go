@@ -49,7 +49,7 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchInput) (to
 	if err := wellFormed(in); err != nil {
 		return tools.Intent{}, err
 	}
-	i := tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}, Summary: told(in)}
+	i := tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}, Summary: watchSummary(in)}
 	if in.Action == "list" {
 		i.Effect = tools.Read
 	}
@@ -81,7 +81,7 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchInput) (to
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	speaks(call, in, old, &i)
+	addRecipient(call, in, old, &i)
 	// The resolved paths are part of the approval, besides the ones that the model wrote.
 	i.Canonical, err = tools.Canonical(struct {
 		Tool string `json:"tool"`
@@ -103,15 +103,15 @@ func (w watcher) planned(ctx context.Context, call tools.Call, in WatchInput, pa
 	switch in.Action {
 	case "list":
 	case "add":
-		_, _, err = w.wish(ctx, call, in, paths)
+		_, _, err = w.compute(ctx, call, in, paths)
 	default:
 		old, err = w.find(ctx, in)
 	}
 	return old, err
 }
 
-// speaks adds the address that the watch answers to, if the call makes the watch or resumes it.
-func speaks(call tools.Call, in WatchInput, old filewatch.View, i *tools.Intent) {
+// addRecipient adds the address that the watch answers to, if the call makes the watch or resumes it.
+func addRecipient(call tools.Call, in WatchInput, old filewatch.View, i *tools.Intent) {
 	to := event.Address(in.Deliver)
 	if in.Action == "resume" {
 		to = old.Deliver
@@ -179,7 +179,7 @@ func (in WatchInput) Faults() (faults []string) {
 		add(err != nil, "settle: want a duration such as 2s")
 		_, err = span(in.Poll)
 		add(err != nil, "poll: want a duration such as 30s")
-		faults = append(faults, unruly(in)...)
+		faults = append(faults, checkNew(in)...)
 	} else {
 		add(in.Action != "list" && in.ID == 0 && in.Name == "", "id or name: missing")
 		// Other actions take only a name or an id.
@@ -191,16 +191,16 @@ func (in WatchInput) Faults() (faults []string) {
 	return faults
 }
 
-// unruly checks the address and the rights of a new watch. Its runs read file names and contents that anybody may have written, so they
+// checkNew checks the address and the rights of a new watch. Its runs read file names and contents that anybody may have written, so they
 // never get the shell or a folder to write to.
-func unruly(in WatchInput) (faults []string) {
+func checkNew(in WatchInput) (faults []string) {
 	if _, err := event.ParseAddress(in.Deliver); in.Deliver != "" && err != nil {
 		faults = append(faults, "deliver: "+err.Error())
 	}
 	for word := range strings.SplitSeq(in.Allow, ",") {
 		word = strings.TrimSpace(word)
 		kind, _, _ := strings.Cut(word, ":")
-		if word != "" && (!aRight().MatchString(word) || kind != "net" && kind != "read" && kind != "message") {
+		if word != "" && (!rightForm().MatchString(word) || kind != "net" && kind != "read" && kind != "message") {
 			faults = append(faults, "allow: "+word+" is none of net, net:HOST, read:PATH and message:ADDRESS")
 		}
 	}
@@ -219,8 +219,8 @@ func span(text string) (time.Duration, error) {
 	return d, err
 }
 
-// told describes the call in one line, for approvals and the log.
-func told(in WatchInput) string {
+// watchSummary describes the call in one line, for approvals and the log.
+func watchSummary(in WatchInput) string {
 	text := strings.TrimSpace("watch " + in.Action + " " + in.Name)
 	if in.Name == "" && in.ID != 0 {
 		text += " #" + strconv.FormatInt(in.ID, 10)
@@ -242,7 +242,7 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchInput, i tool
 	switch in.Action {
 	case "list":
 		list, err := w.watches.List(ctx)
-		return tools.Result{Content: watchTable(list), Data: WatchOutput{list}, Foreign: strange(list...)}, err
+		return tools.Result{Content: watchTable(list), Data: WatchOutput{list}, Foreign: foreignWatches(list...)}, err
 	case "add":
 		// The paths as the intent resolved them.
 		paths, _ := i.Keep.([]string)
@@ -258,7 +258,7 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchInput, i tool
 	}
 	// As for cron, a watch that is in the wanted state already needs no row.
 	if change == nil {
-		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: WatchOutput{[]filewatch.View{one}}, Foreign: strange(one)}, nil
+		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: WatchOutput{[]filewatch.View{one}}, Foreign: foreignWatches(one)}, nil
 	}
 	text := map[Verb]string{Remove: "the watch " + one.Name + " is removed", Pause: "the watch " + one.Name + " is paused", Resume: "resumed: " + watchSentence(one)}[Verb(in.Action)]
 	return answer(text, one, change), nil
@@ -266,11 +266,11 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchInput, i tool
 
 // answer returns the result for a changed watch. The agent commits the change with the result.
 func answer(text string, one filewatch.View, change tools.Change) tools.Result {
-	return tools.Result{Content: text, Data: WatchOutput{[]filewatch.View{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
+	return tools.Result{Content: text, Data: WatchOutput{[]filewatch.View{one}}, Changes: []tools.Change{change}, Foreign: foreignWatches(one)}
 }
 
-// wish works out a new watch. The call, not the model, supplies the trust, the taint and the address.
-func (w watcher) wish(ctx context.Context, call tools.Call, in WatchInput, paths []string) (filewatch.View, tools.Change, error) {
+// compute returns a new watch, and the row to store. The call, not the model, supplies the trust, the taint and the address.
+func (w watcher) compute(ctx context.Context, call tools.Call, in WatchInput, paths []string) (filewatch.View, tools.Change, error) {
 	d := in.Draft
 	d.Paths, d.Trust, d.Permissions.Tainted, d.Typed, d.ReplyTo, d.Now = paths, call.Trust, call.Tainted, call.Typed, call.ReplyTo, call.Now
 	// Durations are stored in Go's form; a call may also give days and weeks, such as 2d.
@@ -288,7 +288,7 @@ func (w watcher) wish(ctx context.Context, call tools.Call, in WatchInput, paths
 
 // add returns the result of add with the row to store, and warns about folders that are missing or too many.
 func (w watcher) add(ctx context.Context, call tools.Call, in WatchInput, paths []string) (tools.Result, error) {
-	one, change, err := w.wish(ctx, call, in, paths)
+	one, change, err := w.compute(ctx, call, in, paths)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -305,9 +305,9 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchInput, paths 
 	return answer(text, one, change), nil
 }
 
-// strange returns why a list of watches is foreign text, "" if it is not: a prompt was written after its turn had read foreign text, or a
-// problem names files that anybody may have named.
-func strange(list ...filewatch.View) string {
+// foreignWatches returns why a list of watches is foreign text, "" if it is not. It is foreign if a prompt was written after its turn had
+// read foreign text, or if a problem quotes file names, which anybody may have chosen.
+func foreignWatches(list ...filewatch.View) string {
 	for _, one := range list {
 		if one.Tainted {
 			return "the prompt of watch " + one.Name

@@ -23,7 +23,7 @@ const Group = "calendar"
 
 // Calendars are the owner's calendars at all services.
 type Calendars interface {
-	// Accounts returns the names of the accounts with calendars. It asks no server.
+	// Accounts returns the names of the accounts with calendars. It makes no request.
 	Accounts() []string
 	Calendar
 }
@@ -34,9 +34,9 @@ type Calendar interface {
 	Events(ctx context.Context, span Span) (Found, error)
 	// Event returns an event that Events has named.
 	Event(ctx context.Context, id string, zone *time.Location) (Event, error)
-	// Plan says where a new event would go, and what the service would do with it. It asks no server.
+	// Plan says where a new event would go, and what the service would do with it. It makes no request.
 	Plan(ctx context.Context, d Draft) (Plan, error)
-	// Create makes an event. A draft with the same key makes it once, also after a crash.
+	// Create makes an event. With the same key, a draft makes only one event, even after a crash.
 	Create(ctx context.Context, d Draft) (Event, error)
 }
 
@@ -47,7 +47,7 @@ type Span struct {
 	Account  string // name of an account; "": all
 }
 
-// Found is what Events has found.
+// Found is the result of Events.
 type Found struct {
 	Events []Event  // by start
 	Notes  []string // what is missing or uncertain, one sentence each
@@ -87,7 +87,7 @@ type Event struct {
 	Recurs                bool
 	Organizer             string
 	Attendees             []string // "Anna <anna@example.org> (accepted)"
-	Notes                 []string // what hob could not read as it was meant
+	Notes                 []string // what hob could not interpret with certainty
 }
 
 // Draft is an event to create.
@@ -104,7 +104,7 @@ type Draft struct {
 	Now         time.Time
 }
 
-// Plan is what would become of a draft.
+// Plan is the effect that a draft would have.
 type Plan struct {
 	Account  string
 	Calendar string // its name
@@ -132,7 +132,7 @@ func reading(c Calendars, summary string, canonical []byte) tools.Intent {
 	}
 }
 
-// The form of what is shown.
+// The formats of times.
 const (
 	dayForm  = "2006-01-02"
 	longDay  = "Monday, 2 January 2006"
@@ -146,7 +146,7 @@ const (
 	maxAttendees   = 50
 )
 
-// when shows the time of an event with its weekday, once for each day, and the zone.
+// when formats the time of an event with its weekday and zone. A date is shown only once.
 func (e Event) when() string {
 	if e.AllDay {
 		last := e.End.AddDate(0, 0, -1)

@@ -36,8 +36,8 @@ type CreateOutput struct {
 	Invited []string `json:"invited,omitempty" jsonschema:"who gets an invitation"`
 }
 
-// NewCreate builds the tool calendar_create_event. Its calls may be repeated: the key of the call becomes the event's UID, under which a server takes
-// one event only.
+// NewCreate builds the tool calendar_create_event. Its calls may be repeated: the key of the call becomes the event's UID, and a server
+// accepts only one event per UID.
 func NewCreate(c Calendars) tools.Tool {
 	m := maker{c}
 	return withAccount(tools.New[CreateInput, CreateOutput](tools.Spec{
@@ -49,7 +49,7 @@ func NewCreate(c Calendars) tools.Tool {
 // maker implements calendar_create_event.
 type maker struct{ calendars Calendars }
 
-// planned is what an approval binds.
+// planned holds what an approval covers.
 type planned struct {
 	Tool string `json:"tool"`
 	Plan
@@ -60,7 +60,8 @@ type planned struct {
 	Attendees   []string `json:"attendees,omitempty"`
 }
 
-// intent shows the time as it will be in the calendar. An event with attendees asks the owner in every case, because other people get mail.
+// intent shows the time as it will be in the calendar. For an event with attendees the owner is always asked, because other people get
+// mail.
 func (m maker) intent(ctx context.Context, call tools.Call, in CreateInput) (tools.Intent, error) {
 	d, err := in.draft(call)
 	if err != nil {

@@ -25,9 +25,9 @@ type Mailbox interface {
 	SearchMail(ctx context.Context, q Query) (Page, error)
 	// ReadMail reads a mail that a search has named.
 	ReadMail(ctx context.Context, id string) (Mail, error)
-	// PlanMail says from which account and address a mail would go. It asks no server.
+	// PlanMail returns the account and the address from which a mail would be sent. It makes no request.
 	PlanMail(ctx context.Context) (Plan, error)
-	// SendMail sends a mail. A draft with the same key is sent once, also after a crash.
+	// SendMail sends a mail. With the same key, a draft is sent only once, even after a crash.
 	SendMail(ctx context.Context, d Draft) (Sent, error)
 }
 
@@ -71,7 +71,7 @@ type Draft struct {
 	Now         time.Time
 }
 
-// Plan is what would become of a draft.
+// Plan says from where a draft would be sent.
 type Plan struct {
 	Account string
 	From    string // the owner's address there

@@ -39,7 +39,7 @@ type sender struct {
 	known   Known
 }
 
-// NewSend builds the tool gmail_send. Its calls may be repeated: what was sent for the key of a call is not sent again.
+// NewSend builds the tool gmail_send. Its calls may be repeated, because a mail is sent only once for the key of a call.
 func NewSend(o tools.Account[Mailbox], k Known) tools.Tool {
 	s := sender{o, k}
 	return withAccount(tools.New[SendInput, SendOutput](tools.Spec{
@@ -48,7 +48,7 @@ func NewSend(o tools.Account[Mailbox], k Known) tools.Tool {
 	}, s.intent, s.run), o)
 }
 
-// planned is what an approval binds: the whole mail.
+// planned holds what an approval covers: the whole mail.
 type planned struct {
 	Tool string `json:"tool"`
 	Plan
@@ -60,7 +60,7 @@ type planned struct {
 	Text    string   `json:"text"`
 }
 
-// intent names each recipient as an address, so that the rules for messages decide too: somebody unknown asks the owner.
+// intent names each recipient as an address, so that the rules for messages apply: for an unknown recipient the owner is asked.
 func (s sender) intent(ctx context.Context, call tools.Call, in SendInput) (tools.Intent, error) {
 	d, err := in.draft(call)
 	if err != nil {
@@ -90,7 +90,8 @@ func (s sender) intent(ctx context.Context, call tools.Call, in SendInput) (tool
 	}, err
 }
 
-// addressOf returns a mail address as the config knows it, on whatever channel; an unknown one as an address of the account.
+// addressOf returns the address on any channel under which the config knows a mail address. An unknown one becomes an address of the
+// account.
 func addressOf(a string, plan Plan, known []event.Address) event.Address {
 	if strings.EqualFold(a, plan.From) {
 		return event.ToOwner

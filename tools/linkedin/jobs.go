@@ -64,8 +64,9 @@ func (r reader) withAccount(t tools.Tool) tools.Tool {
 	return tools.Needing(t, "LinkedIn is switched off; switch it on with: hob account add "+Account, r.there)
 }
 
-// intent is that of both tools. Unlike the owner's own accounts LinkedIn is a public site, so what a call tells it goes to others: words count as
-// a request to the web, which a turn that has read foreign text does not make by itself. The number of a job tells nothing.
+// intent is the intent of both tools. LinkedIn is a public site and no account of the owner's, so it learns what a call asks for. A search
+// is therefore judged like a request to the web, for which a turn that has read foreign text needs approval. The number of a job reveals
+// nothing.
 func (r reader) intent(ctx context.Context, link func(*Client) string, words bool, summary string, canonical []byte) (tools.Intent, error) {
 	if !r.there() {
 		return tools.Intent{}, tools.Refuse(tools.ConfigError, "the owner switches it on with: hob account add "+Account, "LinkedIn is switched off")

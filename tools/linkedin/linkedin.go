@@ -1,9 +1,9 @@
-// Package linkedin holds the tools linkedin_jobs and linkedin_job_detail. They read the job pages that LinkedIn shows to visitors who have not
-// signed in. hob has no account there and applies for nothing.
+// Package linkedin holds the tools linkedin_jobs and linkedin_job_detail. They read the job pages that LinkedIn shows to visitors who have
+// not signed in. hob has no account there and applies for nothing.
 //
-// LinkedIn documents neither the addresses nor the pages. What they take and look like is known from programs that read them: the
-// parameters from the filters of LinkedIn's own job search (f_TPR, f_JT, f_WT, f_E, sortBy, start), the pages from recorded ones (testdata/README.md).
-// So a page that has none of the known parts is an error, never a result without jobs.
+// LinkedIn documents neither the addresses nor the pages. They are known from other programs that read them: the parameters are those of
+// LinkedIn's own job search (f_TPR, f_JT, f_WT, f_E, sortBy, start), and the form of the pages is that of recorded ones
+// (testdata/README.md). A page without any of the known parts is therefore an error, never a result without jobs.
 package linkedin
 
 import (
@@ -23,7 +23,7 @@ import (
 // Account is the name of the account that switches the tools on. It has no credential.
 const Account = "linkedin"
 
-// home is where the pages are.
+// home is the address of the site.
 const home = "https://www.linkedin.com"
 
 // Settings are what hob stores about the account.
@@ -45,7 +45,7 @@ type Client struct {
 // Open makes a client. It asks no server.
 func Open(web *netguard.Client, s Settings) *Client { return &Client{web: web, s: s, pause: pause} }
 
-// Connect reads one page of jobs, to see whether LinkedIn shows it here.
+// Connect reads one page of jobs, to check whether LinkedIn shows it to this machine.
 func Connect(ctx context.Context, web *netguard.Client, s Settings) error {
 	_, _, err := Open(web, s).search(ctx, SearchInput{Keyword: "engineer", Limit: 1})
 	return err
@@ -81,10 +81,10 @@ func (c *Client) get(ctx context.Context, link string) (netguard.Answer, error) 
 	return answer, nil
 }
 
-// statusBlocked is LinkedIn's own status for a program that it does not want.
+// statusBlocked is LinkedIn's own status for programs that it blocks.
 const statusBlocked = 999
 
-// wrong is the error for an answer that is not the page.
+// wrong returns the error for an answer that is not the page.
 func wrong(a netguard.Answer) error {
 	switch {
 	case a.Status == http.StatusTooManyRequests:
@@ -97,7 +97,7 @@ func wrong(a netguard.Answer) error {
 	return tools.Unsuccessful("LinkedIn", a.Status, a.Header)
 }
 
-// changed is the error for a page without the known parts.
+// changed returns the error for a page without the known parts.
 func changed(what string) error {
 	return tools.Refuse(tools.IO, "search with the browser; a later version of hob may read it", "LinkedIn has changed its pages: %s", what)
 }
@@ -146,7 +146,8 @@ func (c *Client) link(in SearchInput, start int) string {
 	return c.home() + "/jobs-guest/jobs/api/seeMoreJobPostings/search?" + q.Encode()
 }
 
-// search reads as many pages as the limit needs. more reports that there may be other jobs; bad entries of the pages become a note.
+// search reads as many pages as the limit requires. more reports that there may be further jobs. Entries that cannot be read are counted in
+// a note.
 func (c *Client) search(ctx context.Context, in SearchInput) (jobs []Job, notes []string, err error) {
 	seen := map[string]bool{}
 	bad := 0
@@ -156,7 +157,7 @@ func (c *Client) search(ctx context.Context, in SearchInput) (jobs []Job, notes 
 			return nil, nil, err
 		}
 		if answer.Status == http.StatusBadRequest && start > 0 {
-			break // it is after the last page
+			break // the start is beyond the last page
 		}
 		if answer.Status != http.StatusOK || answer.Moved != "" {
 			return nil, nil, wrong(answer)

@@ -25,7 +25,7 @@ type Job struct {
 	URL      string `json:"url" jsonschema:"page for people"`
 }
 
-// Criterion is a fact about a job, in LinkedIn's words: "Seniority level" and so on.
+// Criterion is a fact about a job in LinkedIn's words, such as "Seniority level".
 type Criterion struct {
 	Name  string `json:"name" jsonschema:"what"`
 	Value string `json:"value" jsonschema:"its value"`
@@ -64,8 +64,8 @@ func parse(body []byte) (*html.Node, error) {
 	return doc, nil
 }
 
-// readSearch reads a page of a search: a list of cards, each div.base-search-card, or the same with a, with data-entity-urn. faulty counts
-// cards that cannot be read. After the last job the page is empty.
+// readSearch reads a page of a search. It contains a list of cards: div.base-search-card or a.base-search-card, with data-entity-urn.
+// faulty counts the cards that cannot be read. A page after the last job is empty.
 func readSearch(body []byte) (jobs []Job, faulty int, err error) {
 	if empty(body) {
 		return nil, 0, nil
@@ -93,7 +93,7 @@ func readSearch(body []byte) (jobs []Job, faulty int, err error) {
 	return jobs, faulty, nil
 }
 
-// empty is true for a page that says nothing: no text and no element but the frame.
+// empty reports whether a page has no content: no text, and no elements but the frame.
 func empty(body []byte) bool {
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for {
@@ -130,7 +130,8 @@ func card(n *html.Node) (j Job, ok bool) {
 	return j, j.Title != ""
 }
 
-// jobLink is the page of a job for people. It is made of the number alone: links of a page would carry its tracking, and could lead elsewhere.
+// jobLink returns the address of a job's page for people. It is made from the number alone: the links of a page contain tracking
+// parameters, and could lead elsewhere.
 func jobLink(id string) string { return home + "/jobs/view/" + id + "/" }
 
 // readDetail reads the page of a job.
@@ -207,7 +208,7 @@ func blocks(in *html.Node) string {
 	return text.Shorten(strings.Join(lines, "\n"), maxDescription)
 }
 
-// write writes the text of an element; the ends of blocks are line breaks. The parser bounds how deep elements are nested.
+// write writes the text of an element, with a line break at the end of each block. The parser limits the nesting of elements.
 func write(b *strings.Builder, in *html.Node) {
 	for n := range in.ChildNodes() {
 		if n.Type == html.TextNode {
@@ -243,7 +244,7 @@ func hasClass(n *html.Node, class string) bool {
 	return slices.Contains(strings.Fields(attr(n, "class")), class)
 }
 
-// number takes the number of a job from an id or an address of LinkedIn.
+// number returns the number of a job from an id or from an address of LinkedIn.
 func number(s string) string {
 	s = strings.TrimSpace(s)
 	if u, err := url.Parse(s); err == nil && (u.Host == "linkedin.com" || strings.HasSuffix(u.Host, ".linkedin.com")) {

@@ -13,7 +13,7 @@ type ResourcesInput struct {
 	Server string `json:"server" jsonschema:"name of the MCP server" min:"1" max:"32"`
 }
 
-// Resource is something that a server lets others read.
+// Resource is a resource of a server.
 type Resource struct {
 	URI         string `json:"uri" jsonschema:"its address, or a pattern of addresses with places in braces"`
 	Name        string `json:"name" jsonschema:"its name"`
@@ -38,7 +38,7 @@ type ReadOutput struct {
 	Parts int `json:"parts" jsonschema:"texts and files that it has"`
 }
 
-// resources are the two tools for what servers let others read.
+// resources implements the two tools for the resources of servers.
 type resources struct{ servers Servers }
 
 // withServer returns a tool that works only with a server.
@@ -68,7 +68,8 @@ func NewRead(s Servers) tools.Tool {
 	}, r.read), s)
 }
 
-// intent refuses unknown servers. The address goes to the server, so a turn that has read foreign text asks, whatever server it is.
+// intent refuses unknown servers. The address goes to the server, so in a turn that has read foreign text the owner is asked, for any
+// server.
 func (r resources) intent(server, uri string) (tools.Intent, error) {
 	names := r.servers.Names()
 	if !slices.Contains(names, server) {

@@ -1,9 +1,9 @@
-// Package mcp makes tools of hob from the tools of MCP servers: programs and services of others
-// (https://modelcontextprotocol.io). A tool exists here only as the owner has accepted it; package daemon/mcp connects to the servers,
-// compares what they offer with what was accepted, and carries out the calls.
+// Package mcp makes tools of hob from the tools of MCP servers: programs and services of others (https://modelcontextprotocol.io). It uses
+// only the definitions that the owner has accepted. Package daemon/mcp connects to the servers, compares their offers with the accepted
+// definitions, and carries out the calls.
 //
-// Everything that a server returns is text of others. Its hints about a tool (read only, idempotent) count for nothing: the owner says in
-// the config which tools only read.
+// Everything that a server returns is text of others. Its hints about a tool (read only, idempotent) are ignored: the owner says in the
+// config which tools only read.
 package mcp
 
 import (
@@ -33,10 +33,10 @@ type Def struct {
 	ReadOnly bool   // the owner says that it changes nothing
 	Cleared  bool   // turns that have read foreign text may call it without asking
 	Goes     string // where the arguments go, for people: "mcp.example.org", "a program without network"
-	Flat     bool   // each request to the model contains it
+	Flat     bool   // the definition is in each request to the model
 }
 
-// Full is the name that the model uses.
+// Full returns the name that the model uses.
 func (d Def) Full() string { return d.Server + Separator + d.Name }
 
 // Servers are the connections to the servers. Errors for the model are results.
@@ -59,7 +59,7 @@ type Tool struct {
 
 var _ tools.Tool = Tool{}
 
-// New makes the tool of an accepted definition.
+// New makes a tool from an accepted definition.
 func New(d Def, s Servers) Tool { return Tool{d, s} }
 
 // Spec describes the tool with the server's words, which the owner has accepted.
@@ -68,7 +68,7 @@ func (t Tool) Spec() tools.Spec {
 	return tools.Spec{Name: d.Full(), Group: Group, Description: d.Description, Parameters: d.Input, Output: d.Output, Core: d.Flat}
 }
 
-// canonical is what an approval of a call binds.
+// canonical holds what an approval of a call covers.
 type canonical struct {
 	Tool   string          `json:"tool"`
 	Server string          `json:"server"`
@@ -77,7 +77,8 @@ type canonical struct {
 	Args   json.RawMessage `json:"arguments"`
 }
 
-// Intent says which server gets what. The effect is not known, so a call is never repeated, unless the owner says that the tool only reads.
+// Intent says which server gets which arguments. The effect is unknown, so a call is never repeated, unless the owner says that the tool
+// only reads.
 func (t Tool) Intent(_ context.Context, call tools.Call) (tools.Intent, error) {
 	args, err := tools.Normal(t, call.Args)
 	if err != nil {

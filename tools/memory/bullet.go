@@ -12,8 +12,8 @@ import (
 // bullet is a list item of a memory file.
 type bullet struct {
 	first, last int    // its lines, from 0
-	text        string // its words in one line, without the date and the origin that memory_write adds
-	struck      bool   // it is crossed out, so it no longer holds
+	text        string // its text on one line, without the date and the origin that memory_write adds
+	struck      bool   // it is crossed out, so it is no longer true
 	date        string // when memory_write has written it, as 2006-01-02; "": unknown
 }
 
@@ -95,7 +95,7 @@ func item(bare string) string {
 	return ""
 }
 
-// unframe removes from the text of a bullet what is not its content.
+// unframe removes the date and the origin from the text of a bullet.
 func (b *bullet) unframe() {
 	if m := struckForm().FindStringSubmatch(b.text); m != nil {
 		b.struck, b.text = true, m[1]
@@ -104,12 +104,12 @@ func (b *bullet) unframe() {
 	b.text = originForm().ReplaceAllString(dateForm().ReplaceAllString(b.text, ""), "")
 }
 
-// same is the form in which two contents are compared: case, spaces and a final full stop do not count.
+// same returns the form in which two contents are compared: without case, extra spaces and a final full stop.
 func same(text string) string {
 	return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(text), " ")), ".")
 }
 
-// holds returns the bullet with a content that still holds.
+// holds returns the bullet with this content that is not crossed out.
 func (p *page) holds(content string) (bullet, bool) {
 	for _, b := range p.bullets {
 		if !b.struck && same(b.text) == same(content) {
@@ -119,7 +119,8 @@ func (p *page) holds(content string) (bullet, bool) {
 	return bullet{}, false
 }
 
-// named returns the bullets that a text names: those that equal it, else those that contain it. struck looks at crossed out bullets only.
+// named returns the bullets that a text refers to: those that are equal to it; without any, those that contain it. With struck it looks
+// only at crossed out bullets.
 func (p *page) named(text string, struck bool) []bullet {
 	var equal, with []bullet
 	want := same(item(text))
@@ -151,8 +152,8 @@ func (p *page) strike(b bullet, date string) {
 	p.lines[b.last] = strings.TrimRight(p.lines[b.last], " \t") + "~~ (superseded " + date + ")"
 }
 
-// add puts a line below a heading, after what is there, and makes the heading at the end if there is none. It inserts lines at index at; the
-// last of them is line.
+// add inserts a line at the end of the section with a heading. Without the heading it adds the heading at the end of the file. The lines
+// are inserted at index at; the last of them is line.
 func (p *page) add(about, line string) (at, lines int) {
 	more := []string{line}
 	if i := slices.IndexFunc(p.heads, func(h head) bool { return same(h.text) == same(about) }); i < 0 {
@@ -174,7 +175,7 @@ func (p *page) add(about, line string) (at, lines int) {
 	return at, len(more)
 }
 
-// trimmed goes back from a line over empty lines.
+// trimmed returns the index after the last line before i that is not empty.
 func (p *page) trimmed(at int) int {
 	for at > 0 && strings.TrimSpace(p.lines[at-1]) == "" {
 		at--

@@ -16,19 +16,19 @@ import (
 	"hob/tools"
 )
 
-// The drives of context items: what their paths are.
+// The drives of context items. The drive defines the form of the paths.
 const (
-	driveAgent = "agent" // free
+	driveAgent = "agent" // any path
 	driveURL   = "url"   // web addresses
 	driveDisk  = "disk"  // files
 )
 
 // Limits of context items.
 const (
-	mostOfItem  = 512 << 10 // bytes of a content; a call of the local API holds it
+	mostOfItem  = 512 << 10 // bytes of a content; a call of the local API must be able to hold it
 	mostOfPath  = 2000      // bytes
 	mostParts   = 20        // of a path of the drive agent
-	mostCompare = 1000      // paths that are compared with one that is missing
+	mostCompare = 1000      // paths that are compared with a missing one for suggestions
 )
 
 // Items reads the context items. The store implements it.
@@ -67,7 +67,8 @@ type ItemName struct {
 
 func (n ItemName) String() string { return tools.ShownPath(n.Drive + ":" + n.Path) }
 
-// owners refuses others, and conversations that are not the owner's own. The rules deny others anyway, but an error before them must not tell what there is.
+// owners refuses other people, and conversations that are not the owner's own. The permission rules deny them anyway, but an error before
+// that decision must not reveal which items exist.
 func owners(call tools.Call) error {
 	if ofOwner(call) {
 		return nil
@@ -75,7 +76,8 @@ func owners(call tools.Call) error {
 	return tools.Refuse(tools.Denied, "the owner can ask for it in a conversation of his own", "only the owner may use context items")
 }
 
-// checked returns a name in the one form in which items are kept. It looks at no disk, so that an item can be found when its file is gone.
+// checked returns the only form in which an item's name is stored. It does not look at the disk, so that an item can be found when its file
+// no longer exists.
 func (s items) checked(call tools.Call, n ItemName) (ItemName, error) {
 	if err := owners(call); err != nil {
 		return n, err
@@ -130,7 +132,7 @@ func freePath(path string) error {
 	return nil
 }
 
-// find returns an item, or refuses with the paths that may have been meant.
+// find returns an item. If there is none, it refuses with suggestions.
 func (s items) find(ctx context.Context, call tools.Call, n ItemName) (tools.ContextItem, error) {
 	n, err := s.checked(call, n)
 	if err != nil {
@@ -151,8 +153,8 @@ func (s items) find(ctx context.Context, call tools.Call, n ItemName) (tools.Con
 	return it, tools.Refuse(tools.NotFound, hint, "there is no context item %s", n)
 }
 
-// near returns up to five items that are below a path or have a similar one. Names that others may have chosen are shown to turns that have read foreign
-// text, and to nobody else.
+// near returns up to five items that are below a path or have a similar path. Names that others may have chosen are shown only to turns
+// that have already read foreign text.
 func (s items) near(ctx context.Context, call tools.Call, n ItemName) (list []string, err error) {
 	all, err := s.Items.ContextItems(ctx, event.Filter{})
 	var paths []string
@@ -171,7 +173,7 @@ func (s items) near(ctx context.Context, call tools.Call, n ItemName) (list []st
 	return list[:min(len(list), mostNear)], err
 }
 
-// meant makes the intent of a call.
+// meant returns the intent of a call.
 func meant(effect tools.Effect, tool, summary string, in any) (tools.Intent, error) {
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
@@ -180,7 +182,7 @@ func meant(effect tools.Effect, tool, summary string, in any) (tools.Intent, err
 	return tools.Intent{Effect: effect, Scopes: []tools.Scope{tools.MemoryScope}, Summary: summary, Canonical: canonical}, err
 }
 
-// foreignItem says why the reader of an item is tainted; "": he is not.
+// foreignItem returns why an item taints its reader; "" if it does not.
 func foreignItem(it tools.ContextItem) string {
 	if it.Foreign == "" {
 		return ""
@@ -229,7 +231,7 @@ func (s items) newRead() tools.Tool {
 	})
 }
 
-// shownItem shows the lines of an item that were asked for.
+// shownItem formats the requested lines of an item.
 func shownItem(it tools.ContextItem, in ContextReadInput) tools.Result {
 	lines := strings.Split(strings.TrimSuffix(it.Content, "\n"), "\n")
 	empty := it.Content == ""
@@ -299,7 +301,7 @@ func (s items) below(ctx context.Context, in ContextTreeInput) ([]tools.ContextI
 	return list, err
 }
 
-// tree shows each item in a line, and counts those that are deeper than max_depth below their folder.
+// tree formats one line for each item. Items that are deeper than max_depth are only counted, at the line of their folder.
 func tree(list []tools.ContextItem, in ContextTreeInput) string {
 	if len(list) == 0 {
 		return "there are no context items here; context_write makes one"

@@ -55,7 +55,7 @@ func (s items) newWrite() tools.Tool {
 	})
 }
 
-// writable checks what context_write was given, and looks whether the item is there. An empty one is in nobody's way.
+// writable checks the input of context_write, and whether the item exists. An empty item may be overwritten.
 func (s items) writable(ctx context.Context, call tools.Call, in ContextWriteInput) (n ItemName, there bool, err error) {
 	if len(in.Content) > mostOfItem {
 		return n, false, tools.Refuse(tools.Validation, "write it to a file, and keep an item of the drive disk that says what is in it", "content: it has %d bytes, and an item holds at most %d", len(in.Content), mostOfItem)
@@ -80,7 +80,7 @@ func (s items) writable(ctx context.Context, call tools.Call, in ContextWriteInp
 	return n, true, tools.Refuse(tools.Conflict, hint, "%s is there already, %s", n, what)
 }
 
-// kept is the result of a call that writes an item. The store writes it in the commit of the result.
+// kept returns the result of a call that writes an item. The store writes the item in the commit of the result.
 func kept(call tools.Call, c tools.PutContext, there bool) tools.Result {
 	switch {
 	case call.Tainted:
@@ -129,14 +129,14 @@ func (s items) newRefresh() tools.Tool {
 	}, s.refreshIntent, s.refresh)
 }
 
-// fetching makes the call of web_fetch that reads an address.
+// fetching returns the call of web_fetch for an address.
 func fetching(call tools.Call, link string) (tools.Call, error) {
 	args, err := json.Marshal(map[string]string{"url": link})
 	call.Name, call.Args = "web_fetch", args
 	return call, err
 }
 
-// refreshIntent names what is read besides the item that is written, so that the permission rules judge both.
+// refreshIntent includes the source of the item, so that the permission rules judge both the read and the write.
 func (s items) refreshIntent(ctx context.Context, call tools.Call, in ItemName) (tools.Intent, error) {
 	it, err := s.find(ctx, call, in)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s items) refreshIntent(ctx context.Context, call tools.Call, in ItemName) 
 	return i, nil
 }
 
-// refresh reads the source again. The item is as foreign as its source then.
+// refresh reads the source again. Afterwards the item is foreign exactly if its source is.
 func (s items) refresh(ctx context.Context, call tools.Call, in ItemName, i tools.Intent) (tools.Result, error) {
 	it, err := s.find(ctx, call, in)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s items) refresh(ctx context.Context, call tools.Call, in ItemName, i tool
 	} else if text, foreign, err = s.file(call, it.Path, i); err != nil {
 		return tools.Result{}, err
 	}
-	// Known secrets stay out, as they stay out of the index; so do characters that nobody sees.
+	// Known secrets are removed, as in the index. Invisible characters are removed too.
 	if s.Facts.Redact != nil {
 		text = s.Facts.Redact(text)
 	}
@@ -198,7 +198,7 @@ func (s items) refresh(ctx context.Context, call tools.Call, in ItemName, i tool
 	return kept(call, tools.PutContext{Drive: it.Drive, Path: it.Path, Content: text, Foreign: foreign}, true), nil
 }
 
-// page reads a web page by web_fetch. failed is the result if there is none.
+// page reads a web page with web_fetch. failed is the result if that fails.
 func (s items) page(ctx context.Context, call tools.Call, link string, i tools.Intent) (text string, failed tools.Result, err error) {
 	inner, err := fetching(call, link)
 	if err != nil {

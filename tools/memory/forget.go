@@ -39,13 +39,13 @@ func NewForget(g *fsguard.Guard, facts *Facts) tools.Tool {
 // forgetter implements memory_forget.
 type forgetter struct{ writer }
 
-// fact is a bullet, or a line that belongs to none, of a memory file.
+// fact is a bullet of a memory file, or a line of text outside of all bullets.
 type fact struct {
 	bullet
 	order
 }
 
-// at names the place of a fact.
+// at formats the place of a fact.
 func (f fact) at() string { return fmt.Sprintf("%s:%d", f.name, f.first+1) }
 
 // facts lists the bullets of a page, and the lines of text outside of them.
@@ -63,13 +63,13 @@ func (p *page) facts() []bullet {
 	return list
 }
 
-// find returns the facts that a text names, and a few that are near if there are none. It looks into all memory files.
+// find searches all memory files for the facts that a text refers to. If there are none, it returns a few similar ones.
 func (f forgetter) find(ctx context.Context, what string) (found, near []fact, err error) {
 	if name, line, ok := placeOf(what); ok {
 		found, err = f.atLine(name, line)
 		return found, nil, err
 	}
-	best := 0 // how well the best facts match; the others are dropped
+	best := 0 // grade of the best matches so far; worse matches are dropped
 	for _, name := range index.Names(f.guard) {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -95,7 +95,7 @@ func (f forgetter) find(ctx context.Context, what string) (found, near []fact, e
 
 // open reads a memory file that may be changed; nil if there is none.
 func (f forgetter) open(name string) (order, *page, error) {
-	o := order{name: name, foreign: true} // what comes from others may be removed too
+	o := order{name: name, foreign: true} // text of others may be removed too
 	if err := f.resolve(&o); err != nil {
 		return o, nil, err
 	}
@@ -130,14 +130,14 @@ func (f forgetter) atLine(name string, line int) ([]fact, error) {
 	return nil, tools.Refuse(tools.NotFound, "memory_get shows its lines", "line %d of %s holds no fact", line, o.name)
 }
 
-// The grades of matches: none, all words, the whole text inside, equal.
+// The grades of a match: none, all words occur, the whole text occurs, equal.
 const (
 	byWords = 1 + iota
 	inside
 	equal
 )
 
-// matches says how well a text names a fact.
+// matches returns the grade to which a text matches a fact.
 func matches(fact, what string) int {
 	have, want := same(fact), same(what)
 	switch {
@@ -154,7 +154,7 @@ func matches(fact, what string) int {
 	return byWords
 }
 
-// intent finds the fact. Without exactly one, the call changes nothing and only lists what there is.
+// intent finds the fact. If there is not exactly one, the call changes nothing and only lists the candidates.
 func (f forgetter) intent(ctx context.Context, _ tools.Call, in ForgetInput) (tools.Intent, error) {
 	found, _, err := f.find(ctx, in.What)
 	if err != nil {
@@ -195,7 +195,7 @@ func (f forgetter) run(ctx context.Context, call tools.Call, in ForgetInput, int
 	if p != nil && o.place.Path == one.place.Path {
 		at = slices.DeleteFunc(p.facts(), func(b bullet) bool { return b.text != one.text })
 	}
-	// Other lines may have come or gone since; the same text twice is the same fact.
+	// The lines may have moved since the intent. Two facts with the same text are the same fact.
 	if len(at) == 0 {
 		return tools.Fail(tools.Conflict, "call the tool again", "%s has changed: nothing was removed", one.at()), nil
 	}
@@ -228,7 +228,7 @@ func (f forgetter) run(ctx context.Context, call tools.Call, in ForgetInput, int
 	return res, nil
 }
 
-// removal is the fact of a bullet, for a turn that removes it.
+// removal describes the fact of a bullet for the removal of its traces.
 func (b bullet) removal(turn int64) index.Removal {
 	r := index.Removal{Fact: text.FactOf(b.text), Turn: turn}
 	if day, err := time.Parse(time.DateOnly, b.date); err == nil {
@@ -237,7 +237,7 @@ func (b bullet) removal(turn int64) index.Removal {
 	return r
 }
 
-// said describes what was removed, and what still has it.
+// said describes the removal, and where the fact is still stored.
 func (out ForgetOutput) said() string {
 	text := fmt.Sprintf("forgotten: %s (line %d of %s)", cut(out.Text, mostToShow), out.Line, out.Path)
 	if out.Said > 0 {
@@ -252,7 +252,7 @@ func (out ForgetOutput) said() string {
 	return text
 }
 
-// unclear lists what a text could mean.
+// unclear lists the facts that a text may refer to.
 func (f forgetter) unclear(ctx context.Context, in ForgetInput) (tools.Result, error) {
 	found, near, err := f.find(ctx, in.What)
 	if err != nil {

@@ -100,8 +100,7 @@ func shown(s string) string {
 	return clean
 }
 
-// nameOf returns the name of a memory file, relative to the workspace and with slashes; false if
-// the path is not one.
+// nameOf returns the name of a memory file relative to the workspace, with slashes; false if the path is no memory file.
 func (s store) nameOf(path string) (string, bool) {
 	space := s.guard.Workspace()
 	if !filepath.IsAbs(path) {

@@ -62,7 +62,7 @@ type searcher struct {
 	index Index
 }
 
-// intent asks for the whole workspace: only the search shows which files contain the words.
+// intent names the whole workspace, because only the search shows which files contain the words.
 func (s searcher) intent(_ context.Context, _ tools.Call, in SearchInput) (tools.Intent, error) {
 	return s.readIntent("search the memory for "+shown(in.Query), struct {
 		Tool  string      `json:"tool"`
@@ -83,7 +83,7 @@ func (s searcher) run(ctx context.Context, call tools.Call, in SearchInput, _ to
 	return tools.Result{Content: out.text(), Data: out, Foreign: foreign}, nil
 }
 
-// ofOwner reports whether the owner asks, in private.
+// ofOwner reports whether the owner asks, in a private conversation.
 func ofOwner(call tools.Call) bool { return call.Trust == event.Owner && !call.Guest }
 
 // findings converts what a search found, and names the first foreign source: one foreign result is enough to taint the turn.
@@ -117,7 +117,7 @@ func (f SearchOutput) text() string {
 	return b.String()
 }
 
-// list formats what stands below the first line.
+// list formats everything after the first line.
 func (f SearchOutput) list(b *strings.Builder) {
 	if f.Below > 0 {
 		fmt.Fprintf(b, "; %d weaker left out", f.Below)
@@ -133,7 +133,7 @@ func (f SearchOutput) list(b *strings.Builder) {
 	}
 }
 
-// sources counts the files, conversations and context items that have one of the results.
+// sources counts the files, conversations and context items of the results.
 func (f SearchOutput) sources() string {
 	var list []string
 	for _, of := range []struct {
@@ -153,7 +153,7 @@ func (f SearchOutput) sources() string {
 	return strings.Join(list, ", ")
 }
 
-// head is the line above a result.
+// head formats the line above a result.
 func (r Finding) head() string {
 	line := fmt.Sprintf("%s:%d-%d", tools.ShownPath(r.Path), r.First, r.Last)
 	if r.Above != "" {

@@ -26,10 +26,10 @@ const (
 	mostToChange = 4 << 20 // bytes of a file that is changed
 	mostNear     = 5       // bullets that an error names
 	mostOfNear   = 100     // bytes of each of them
-	mostToShow   = 200     // bytes of the content in a question
+	mostToShow   = 200     // bytes of the content in an approval
 )
 
-// plainHeading is where a fact without a subject goes.
+// plainHeading is the heading for facts without a subject.
 const plainHeading = "Notes"
 
 // WriteInput is the input of memory_write.
@@ -48,17 +48,18 @@ type WriteOutput struct {
 	Superseded int    `json:"superseded" jsonschema:"the line that was crossed out, from 1; 0: none"`
 }
 
-// Facts is what the tools that change the memory share as long as the process lives.
+// Facts holds the dependencies of the tools that change the memory. They live as long as the process.
 type Facts struct {
 	Redact func(string) string // replaces known secrets; nil: none are known
-	// Forget calls remove, which removes a fact from its file, and removes what was made of the fact. nil: only the file changes.
+	// Forget calls remove, which removes a fact from its file. It also removes the traces of the fact elsewhere. nil: only the file is
+	// changed.
 	Forget func(ctx context.Context, f index.Removal, remove func() error) (index.Traces, error)
 
 	changes sync.Mutex // held while a file is read and replaced
 }
 
-// NewWrite builds the tool memory_write, which adds one fact to a memory file. What a turn writes that has read foreign text goes to
-// fsguard.ForeignMemory only.
+// NewWrite builds the tool memory_write, which adds one fact to a memory file. A turn that has read foreign text writes only to
+// fsguard.ForeignMemory.
 func NewWrite(g *fsguard.Guard, facts *Facts) tools.Tool {
 	w := writer{store{g}, facts}
 	return tools.NewCheckable[WriteInput, WriteOutput](tools.Spec{
@@ -73,7 +74,7 @@ type writer struct {
 	facts *Facts
 }
 
-// order is a checked input: what is written where.
+// order is a checked input: the content and its place.
 type order struct {
 	name    string // of the file, relative to the workspace
 	place   fsguard.Place
@@ -104,7 +105,7 @@ func (w writer) order(call tools.Call, in WriteInput) (order, error) {
 	return o, w.resolve(&o)
 }
 
-// refused says why a text cannot be written to the memory.
+// refused returns why a text cannot be written to the memory.
 func (f *Facts) refused(field, text string) error {
 	if !utf8.ValidString(text) {
 		return tools.Refuse(tools.Validation, "send UTF-8", "%s: the text is not valid UTF-8", field)
@@ -123,10 +124,10 @@ func (f *Facts) refused(field, text string) error {
 	return nil
 }
 
-// oneLine joins the lines of a text: a bullet has one, so that no heading or code block begins in it.
+// oneLine joins the lines of a text. A bullet has only one line, so that it cannot begin a heading or a code block.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// resolve finds the file of an order. It accepts real files of the memory only: a link could lead anywhere.
+// resolve finds the file of an order. It accepts only real files of the memory, because a link could lead anywhere.
 func (w writer) resolve(o *order) error {
 	given := o.name
 	name, ok := w.nameOf(given)
@@ -155,7 +156,7 @@ func (w writer) resolve(o *order) error {
 	return nil
 }
 
-// tidy reports whether no part of a name is hidden or has unusual characters.
+// tidy reports whether a name has no hidden parts and no unusual characters.
 func tidy(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part[0] == '.' || len(part) > 100 || strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsPrint(r) || r == '\\' || r == ':' }) {
@@ -187,8 +188,8 @@ func (w writer) page(o order) (*page, error) {
 	return newPage(string(data)), nil
 }
 
-// intent checks the input and resolves the file. The canonical bytes hold neither the date nor the content of the file, so that an approval
-// survives other bullets.
+// intent checks the input and resolves the file. The canonical bytes contain neither the date nor the content of the file, so an approval
+// stays valid when other bullets change.
 func (w writer) intent(_ context.Context, call tools.Call, in WriteInput) (tools.Intent, error) {
 	o, err := w.order(call, in)
 	if err != nil {
@@ -223,12 +224,12 @@ func (w writer) intent(_ context.Context, call tools.Call, in WriteInput) (tools
 	}, err
 }
 
-// left returns the bullets that an order could cross out: the one that it writes itself is none of them.
+// left returns the bullets that an order could cross out, without the bullet that it writes itself.
 func (o order) left(p *page) []bullet {
 	return slices.DeleteFunc(p.named(o.old, false), func(b bullet) bool { return same(b.text) == same(o.content) })
 }
 
-// superseded finds the bullet that an order crosses out. When an earlier run has done that already, it returns that bullet.
+// superseded finds the bullet that an order crosses out. If an earlier run has crossed it out already, it returns that bullet.
 func (o order) superseded(p *page, call tools.Call) (bullet, error) {
 	there, written := p.holds(o.content)
 	found := o.left(p)
@@ -236,9 +237,9 @@ func (o order) superseded(p *page, call tools.Call) (bullet, error) {
 		return done[len(done)-1], nil
 	}
 	if written && len(found) == 0 && strings.Contains(same(there.text), same(o.old)) {
-		return there, nil // it names what it writes
+		return there, nil // the text to cross out is the content itself
 	}
-	// An error of a turn that has read nothing foreign must not show foreign text.
+	// In a turn without foreign text, an error must not quote foreign text.
 	shows := o.place.Foreign == "" || call.Tainted
 	switch {
 	case len(found) == 1:
@@ -250,7 +251,7 @@ func (o order) superseded(p *page, call tools.Call) (bullet, error) {
 	return bullet{}, tools.Refuse(tools.NotFound, hint, "supersedes: no bullet of %s has the text %q%s", o.name, cut(o.old, mostOfNear), listed(p.near(o.old), shows))
 }
 
-// near returns the facts with most words of a text that still hold.
+// near returns the valid facts that have most words in common with a text.
 func (p *page) near(what string) []bullet {
 	words := text.Telling(what)
 	hits := map[int]int{}
@@ -327,7 +328,7 @@ func (w writer) run(_ context.Context, call tools.Call, in WriteInput, intent to
 	} else {
 		at, lines := p.add(o.about, fmt.Sprintf("- %s: %s (%s)", date, o.content, origin(call, o.foreign)))
 		out.Line, out.Written = at+lines, true
-		// The new lines may have moved the one that was crossed out.
+		// The inserted lines may have moved the crossed out bullet.
 		if out.Superseded > at {
 			out.Superseded += lines
 		}
@@ -341,7 +342,7 @@ func (w writer) run(_ context.Context, call tools.Call, in WriteInput, intent to
 	return tools.Result{Content: out.said(o), Data: out}, nil
 }
 
-// said describes what was written.
+// said describes the written fact.
 func (out WriteOutput) said(o order) string {
 	text := fmt.Sprintf("remembered in %s below %q (line %d)", o.name, o.about, out.Line)
 	if !out.Written {
@@ -356,7 +357,7 @@ func (out WriteOutput) said(o order) string {
 	return text
 }
 
-// probe reports whether an interrupted run took effect: the file has the content, and the old bullet is crossed out.
+// probe reports whether an interrupted run took effect: the file contains the content, and the old bullet is crossed out.
 func (w writer) probe(_ context.Context, call tools.Call, in WriteInput, _ tools.Intent) (bool, error) {
 	o, err := w.order(call, in)
 	if err != nil {
@@ -373,7 +374,7 @@ func (w writer) probe(_ context.Context, call tools.Call, in WriteInput, _ tools
 	return there && (o.old == "" || len(o.left(p)) == 0), nil
 }
 
-// origin says who told hob a fact and when in which conversation.
+// origin says who told hob a fact, when, and in which conversation.
 func origin(call tools.Call, foreign bool) string {
 	from := "from the command line"
 	if call.Turn != 0 {
