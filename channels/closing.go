@@ -15,7 +15,7 @@ import (
 type Closing struct {
 	Delivery
 	Shown   string // the platform's id of the message
-	Outcome string // what the message will say below its text
+	Outcome string // the result that the message will show below its text
 	Tries   int    // failed edits so far
 }
 

@@ -31,7 +31,7 @@ func (p *Pump) deliver(ctx context.Context, row Row) error {
 		p.finish(ctx, row, whole, dead(whole, fmt.Sprintf("there is no channel %q; add a section [channels.%s] to the configuration; hob outbox retry %d sends it then", name, name, row.ID)))
 		return nil
 	case err != nil:
-		p.rest(row.To, awayNap)
+		p.rest(row.To, awayWait)
 		return nil
 	}
 	if p.restAway(row) {
@@ -48,7 +48,7 @@ func (p *Pump) deliver(ctx context.Context, row Row) error {
 		err = p.parts(ctx, row, ch, whole)
 	}
 	if err != nil {
-		p.rest(row.To, errorNap)
+		p.rest(row.To, errorWait)
 	}
 	if err != nil && !errors.Is(err, ErrNotReady) { // ErrNotReady: it was dropped meanwhile
 		return fmt.Errorf("deliver outbox row %d: %w", row.ID, err)
@@ -56,7 +56,7 @@ func (p *Pump) deliver(ctx context.Context, row Row) error {
 	return nil
 }
 
-// hidden returns a row without the secrets in its texts. What the store keeps is as it was said.
+// hidden returns a row without the secrets in its texts. The store keeps the original texts.
 func (r Row) hidden(hide func(string) string) Row {
 	r.Body = hide(r.Body)
 	r.Todo, r.Quiet, r.Choices, r.Files = slices.Clone(r.Todo), slices.Clone(r.Quiet), slices.Clone(r.Choices), slices.Clone(r.Files)
@@ -67,7 +67,7 @@ func (r Row) hidden(hide func(string) string) Row {
 		r.Quiet[i].Body = hide(r.Quiet[i].Body)
 	}
 	for i := range r.Choices {
-		// Data goes to the platform too. Pressed, such a button says the hidden form.
+		// Data is sent to the platform too. Such a button sends back the form without the secret.
 		r.Choices[i].Label, r.Choices[i].Data = hide(r.Choices[i].Label), hide(r.Choices[i].Data)
 	}
 	for i := range r.Files {
@@ -338,7 +338,7 @@ func (p *Pump) settle(ctx context.Context, d Delivery, v Verdict) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(min(time.Duration(n)*errorNap, awayNap)):
+		case <-time.After(min(time.Duration(n)*errorWait, awayWait)):
 		}
 	}
 }

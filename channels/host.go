@@ -41,7 +41,7 @@ const (
 	confirmDelay   = 5 * time.Second // wait before a lasting refusal is tried once more: a real one is reported soon, a short failure never
 	resetAfter     = time.Minute     // after working this long, the backoff starts again
 	longRest       = 5 * time.Minute
-	longestNap     = time.Hour       // even if the platform asks for more
+	longestWait    = time.Hour       // even if the platform asks for more
 	recoveredAfter = 2 * time.Minute // receiving this long without a failure counts as recovered; longer than any timeout for a silent server
 )
 
@@ -204,32 +204,32 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 		h.note(t, receiving, err)
 		away, _ := errors.AsType[*netguard.Unreachable](err)
 		known := t.away.Swap(away) != nil && away != nil
-		nap, refused := h.together(spread(min(rest, max(shortBackoff, (h.Clock.Mono()-well)/awayShare)))), false
+		wait, refused := h.together(spread(min(rest, max(shortBackoff, (h.Clock.Mono()-well)/awayShare)))), false
 		if later, ok := errors.AsType[*RetryAfter](err); ok {
-			nap, refused = min(max(nap, later.After), longestNap), later.Lasts
+			wait, refused = min(max(wait, later.After), longestWait), later.Lasts
 		}
 		if !t.refused.Swap(refused) && refused {
-			nap = confirmDelay
+			wait = confirmDelay
 		}
 		level := slog.LevelWarn
 		if known {
 			level = slog.LevelDebug // the log has it from the first time
 		}
-		h.Log.Log(ctx, level, "channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
-		sys.Sleep(ctx, nap)
+		h.Log.Log(ctx, level, "channel stopped receiving", "channel", t.gauge.read().Name, "again_in", wait, "err", err)
+		sys.Sleep(ctx, wait)
 		rest = min(2*rest, longRest)
 	}
 	close(t.ended)
 	return nil
 }
 
-// together extends a wait of some seconds, so that all channels whose platforms cannot be reached are tried in the same moment. Each moment wakes
-// the process, and a machine that is offline has many such channels.
-func (h *Host) together(nap time.Duration) time.Duration {
-	if nap < shortBackoff/2 {
-		return nap
+// together extends a wait of some seconds, so that all channels whose platforms cannot be reached are tried at the same time. Each try
+// wakes the process, and a machine that is offline may have many such channels.
+func (h *Host) together(wait time.Duration) time.Duration {
+	if wait < shortBackoff/2 {
+		return wait
 	}
-	return nap + shortBackoff - (h.Clock.Mono()+nap)%shortBackoff
+	return wait + shortBackoff - (h.Clock.Mono()+wait)%shortBackoff
 }
 
 // spread adds jitter: it returns a time between d/2 and d, so that clients that were disconnected together do
@@ -238,8 +238,8 @@ func spread(d time.Duration) time.Duration {
 	return d/2 + rand.N(d/2+1) // #nosec G404 -- nothing is gained by guessing it
 }
 
-// again runs a channel. If its server could not be reached the last time, only a connection to it is tried first: a run, with its requests and
-// its line in the log, costs a process at rest much more. Once the server answers, waiting messages are tried too.
+// again runs a channel. If its server could not be reached the last time, it only tries to connect first: this costs an idle process much
+// less than a run with its requests and log entries. Once the server answers, waiting messages are tried too.
 func (h *Host) again(ctx context.Context, t *runningChannel, in Inbox) error {
 	if away := t.away.Load(); away != nil {
 		if err := away.Again(ctx); err != nil {

@@ -301,7 +301,7 @@ func (l *Live) recordEdit(to event.Address, v *draftView, text string, err error
 		v.over = true
 	case errors.As(err, &later):
 		v.next = now + max(later.After, editEvery)
-		l.Pump.rest(to, min(later.After, longestNap))
+		l.Pump.rest(to, min(later.After, longestWait))
 		return
 	}
 	v.next = now + min(editEvery<<v.fails, longPause)
@@ -336,7 +336,7 @@ func (l *Live) text(g LiveAnswer, f markup.Form) string {
 	case g.Tool != "" || strings.TrimSpace(said) == "":
 		note = working
 	}
-	return Glimpse(said, note, f)
+	return DraftText(said, note, f)
 }
 
 // working is shown before the first words.
@@ -353,10 +353,10 @@ func inCode(s string) string {
 	return "`" + string(line) + "`"
 }
 
-// Glimpse returns the text of a draft: the beginning of the answer that fits into one message of form f,
+// DraftText returns the text of a draft: the beginning of the answer that fits into one message of form f,
 // closed in itself, and a note as a separate paragraph. A beginning that may become a silence word is not
 // shown.
-func Glimpse(said, note string, f markup.Form) string {
+func DraftText(said, note string, f markup.Form) string {
 	if word := strings.TrimSpace(said); strings.HasPrefix("HEARTBEAT_OK", word) || strings.HasPrefix("NO_REPLY", word) {
 		said = ""
 	}

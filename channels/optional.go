@@ -49,8 +49,8 @@ type (
 	Finder interface {
 		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
 	}
-	// OwnerPlaced names the places that belong to the owner by the section itself, as local parts of addresses.
-	// Messages from there count as the owner's, and notices and questions to the owner may go there.
+	// OwnerPlaced lists places that belong to the owner because the section says so, as local parts of addresses. Messages from there count
+	// as the owner's, and notices and questions to the owner may go there.
 	OwnerPlaced interface{ OwnerPlaces() []string }
 	// Prober makes a call that changes nothing, to see whether the platform answers again. Without it the
 	// pump calls Account.

@@ -95,9 +95,9 @@ type Config struct {
 const (
 	maxWorkers   = 8                // addresses worked on at the same time
 	batch        = 1024             // rows read at a time
-	awayNap      = 5 * time.Second  // before a channel that cannot be used is tried again
+	awayWait     = 5 * time.Second  // before a channel that cannot be used is tried again
 	triesAway    = 5                // tries of a message whose channel's server cannot be reached, some 15 s
-	errorNap     = time.Second      // after a store error
+	errorWait    = time.Second      // after a store error
 	allHeads     = 10_000           // more than there are workers: all rows that a crash interrupted
 	maxRecovered = 5                // unconfirmed sends that are repeated after a restart
 	sendTime     = time.Minute      // timeout of a send
@@ -119,7 +119,7 @@ type Pump struct {
 	addressFree chan struct{} // wake signal: an address can be worked on again
 }
 
-// rest is why an address is left alone, and how long.
+// rest says why an address is not used for a while, and how long.
 type rest struct {
 	until time.Time
 	away  bool // ends earlier when its server can be reached
@@ -150,11 +150,11 @@ func (p *Pump) Run(ctx context.Context) error {
 		if err != nil {
 			return sys.UnlessDone(ctx, err)
 		}
-		nap, err := p.nap(ctx, now)
+		wait, err := p.untilNext(ctx, now)
 		if err != nil {
 			return sys.UnlessDone(ctx, err)
 		}
-		timer := p.Clock.Timer(nap)
+		timer := p.Clock.Timer(wait)
 		select {
 		case <-ctx.Done():
 		case <-p.Wake:
@@ -222,15 +222,16 @@ func (p *Pump) free(a event.Address) {
 	delete(p.busy, a)
 }
 
-// rest leaves an address alone for a while.
+// rest stops the use of an address for a while.
 func (p *Pump) rest(a event.Address, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.resting[a] = rest{until: p.Clock.Wall().Add(d)}
 }
 
-// restAway leaves the address of a row alone while the channel's server cannot be reached, at most for the longest backoff: a try would cost two
-// commits. It reports whether it did. The first tries are made in any case, because some channels send through another server than they receive from.
+// restAway stops the use of a row's address while the channel's server cannot be reached, at most for the longest backoff, because each try
+// costs two commits. It reports whether it did. The first tries are made in any case, because some channels send through another server
+// than they receive from.
 func (p *Pump) restAway(row Row) bool {
 	if len(row.Todo) == 0 || row.Todo[0].Attempts < triesAway || row.Interrupted || !p.Away(row.To.Channel()) {
 		return false
@@ -257,28 +258,28 @@ func (p *Pump) holdAddress(a event.Address, err error, until time.Time) {
 func (p *Pump) rested(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	nap := sys.LongestSleep
+	wait := sys.LongestSleep
 	for a, r := range p.resting {
 		if !r.until.After(now) {
 			delete(p.resting, a)
 			continue
 		}
-		nap = min(nap, r.until.Sub(now))
+		wait = min(wait, r.until.Sub(now))
 	}
-	return nap
+	return wait
 }
 
-// nap returns the time until something is due.
-func (p *Pump) nap(ctx context.Context, now time.Time) (time.Duration, error) {
+// untilNext returns the time until something is due.
+func (p *Pump) untilNext(ctx context.Context, now time.Time) (time.Duration, error) {
 	next, err := p.Store.NextDue(ctx, now)
 	if err != nil {
 		return 0, fmt.Errorf("read when the outbox is due: %w", err)
 	}
-	nap := p.rested(now)
+	wait := p.rested(now)
 	if !next.IsZero() {
-		nap = min(nap, max(next.Sub(now), 0))
+		wait = min(wait, max(next.Sub(now), 0))
 	}
-	return nap, nil
+	return wait, nil
 }
 
 // countInterrupted looks at the sends that the last process left unfinished. Where nothing can confirm a send, the

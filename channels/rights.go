@@ -60,7 +60,7 @@ func (p rightsCheck) stopped(ctx context.Context, row Row, whole Delivery) bool 
 	switch {
 	case err != nil:
 		p.pump.Config.Log.Debug("a message waits", "outbox", row.ID, "to", row.To, "err", err)
-		p.pump.rest(row.To, awayNap)
+		p.pump.rest(row.To, awayWait)
 		return true
 	case why == "":
 		return false

@@ -244,7 +244,7 @@ func notice(d Delivery, what, text string) *Notice {
 // nonce, so that many rows do not return at one instant.
 func wait(d Delivery, err error, now time.Time) time.Duration {
 	if later, ok := errors.AsType[*RetryAfter](err); ok && later.After > 0 {
-		return min(later.After, longestNap)
+		return min(later.After, longestWait)
 	}
 	full := longBackoff
 	if d.Attempts < 10 {

@@ -16,38 +16,38 @@ import (
 // and not at each start. Recovery is not reported: the waiting messages arrive then, and on an unstable
 // network it would double the notices.
 type HealthNotice struct {
-	Fingerprint string `json:"print"`           // fingerprint of the section; with another one, reporting starts again
-	Heard       bool   `json:"heard,omitempty"` // it has received with this section
-	Sent        bool   `json:"sent,omitempty"`  // it has sent with this section
-	Deaf        bool   `json:"deaf,omitempty"`  // a notice said that it does not receive, and it has not received since
-	Mute        bool   `json:"mute,omitempty"`  // the same for sending
+	Fingerprint  string `json:"print"`           // fingerprint of the section; with another one, reporting starts again
+	HasReceived  bool   `json:"heard,omitempty"` // it has received with this section
+	HasSent      bool   `json:"sent,omitempty"`  // it has sent with this section
+	NotReceiving bool   `json:"deaf,omitempty"`  // a notice said that it does not receive, and it has not received since
+	NotSending   bool   `json:"mute,omitempty"`  // the same for sending
 }
 
-// After returns the state after a change of health, and the notice to send, "" for none. Failed receiving is
-// always reported. Failed sending at the same time is the same fault, and so are both on a channel that has
-// never worked.
+// After returns the state after a change of health, and the notice to send, "" for none. Failed receiving is always reported. Sending that
+// fails at the same time is the same fault and gets no notice of its own. On a channel that has never worked, a failure of either direction
+// is the same fault too.
 func (t HealthNotice) After(h channels.ChannelHealth) (HealthNotice, string) {
 	if t.Fingerprint != h.Fingerprint {
 		t = HealthNotice{Fingerprint: h.Fingerprint}
 	}
-	t.Heard, t.Sent = t.Heard || h.Receiving.Proven, t.Sent || h.Sending.Proven
-	t.Deaf, t.Mute = t.Deaf && !works(h.Receiving), t.Mute && !works(h.Sending)
-	never := !t.Heard && !t.Sent
+	t.HasReceived, t.HasSent = t.HasReceived || h.Receiving.Proven, t.HasSent || h.Sending.Proven
+	t.NotReceiving, t.NotSending = t.NotReceiving && !works(h.Receiving), t.NotSending && !works(h.Sending)
+	never := !t.HasReceived && !t.HasSent
 	switch {
-	case h.Receiving.State == channels.Down && !t.Deaf:
-		t.Deaf = true
-		if never && t.Mute {
+	case h.Receiving.State == channels.Down && !t.NotReceiving:
+		t.NotReceiving = true
+		if never && t.NotSending {
 			return t, ""
 		}
-		return t, faultText(h.Name, never, t.Heard, "receive", h.Receiving.LastError)
-	case h.Sending.State == channels.Down && !t.Deaf && !t.Mute:
-		t.Mute = true
-		return t, faultText(h.Name, never, t.Sent, "send", h.Sending.LastError)
+		return t, faultText(h.Name, never, t.HasReceived, "receive", h.Receiving.LastError)
+	case h.Sending.State == channels.Down && !t.NotReceiving && !t.NotSending:
+		t.NotSending = true
+		return t, faultText(h.Name, never, t.HasSent, "send", h.Sending.LastError)
 	}
 	return t, ""
 }
 
-// works reports whether one direction is known to work: that nothing has failed yet is not enough.
+// works reports whether one direction is known to work. That nothing has failed yet is not enough.
 func works(d channels.Direction) bool { return d.Proven && d.State == channels.OK }
 
 func faultText(name string, never, before bool, what, why string) string {
@@ -94,8 +94,8 @@ func (t HealthNotices) Only(names []string) {
 	maps.DeleteFunc(t, func(name string, _ HealthNotice) bool { return !slices.Contains(names, name) })
 }
 
-// NewLines returns the lines that were not in the list from which known was made, and the new known. A line
-// that only moved in the config counts as the same; a line that was missing for a while counts as new.
+// NewLines returns the lines that are not in known, and the new known. A line that was only moved in the config is not new. A line that was
+// missing for a while is.
 func NewLines(known string, lines []string) (now string, news []string) {
 	before := strings.Fields(known)
 	var names []string

@@ -78,7 +78,7 @@ func TestTroublesAreKept(t *testing.T) {
 	if got := (admin.HealthNotices{}).String(); got != "" {
 		t.Errorf("none are kept as %q", got)
 	}
-	all := admin.HealthNotices{"a": {Fingerprint: "1", Deaf: true}, "b": {Fingerprint: "2", Mute: true, Heard: true, Sent: true}}
+	all := admin.HealthNotices{"a": {Fingerprint: "1", NotReceiving: true}, "b": {Fingerprint: "2", NotSending: true, HasReceived: true, HasSent: true}}
 	back, err := admin.ReadHealthNotices(all.String())
 	if err != nil || len(back) != 2 || back["a"] != all["a"] || back["b"] != all["b"] {
 		t.Errorf("read back %+v, %v", back, err)

@@ -22,7 +22,7 @@ const (
 	overlap    = time.Minute      // read again before the last known time, because clocks differ
 	maxDirects = 20               // private chats to look up in one run
 	maxThreads = 100              // newest threads to follow
-	longNap    = 30 * time.Second // maximum wait for a rate limit; for a longer one the host waits
+	longWait   = 30 * time.Second // maximum wait for a rate limit; for a longer one the host waits
 )
 
 // epoch is the beginning of Discord's ids, in Unix milliseconds ("Snowflakes").
@@ -164,7 +164,7 @@ func (c *Channel) page(ctx context.Context, channel string, query url.Values) ([
 		var page []message
 		err := c.api.call(ctx, http.MethodGet, "/channels/"+escape(channel)+"/messages?"+query.Encode(), nil, &page)
 		no := wire.Refused(err)
-		if no == nil || no.Status != http.StatusTooManyRequests || no.After <= 0 || no.After > longNap || !sys.Sleep(ctx, no.After) {
+		if no == nil || no.Status != http.StatusTooManyRequests || no.After <= 0 || no.After > longWait || !sys.Sleep(ctx, no.After) {
 			return page, err
 		}
 	}

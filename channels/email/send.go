@@ -190,8 +190,8 @@ func classify(err error) error {
 	return err
 }
 
-// classifyRecipient is class for the answer to RCPT: a temporary refusal (greylisting, a full mailbox) concerns
-// this recipient only, unless the server is shutting down (421).
+// classifyRecipient is classify for the answer to RCPT. A temporary refusal (greylisting, a full mailbox) concerns this recipient only,
+// unless the server is shutting down (421).
 func classifyRecipient(err error) error {
 	var said *textproto.Error
 	if errors.As(err, &said) && said.Code/100 == 4 && said.Code != 421 {

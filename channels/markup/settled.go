@@ -2,8 +2,7 @@ package markup
 
 import "strings"
 
-// Settled returns the length of the beginning of a growing text that consists of whole blocks. Text that comes later
-// does not change how they are shown.
+// Settled returns the length of the whole blocks at the beginning of a growing text. Later text does not change how these blocks are shown.
 func Settled(markdown string) int {
 	settled, at := 0, 0
 	fence, blank, list := "", false, false
@@ -19,7 +18,7 @@ func Settled(markdown string) int {
 		case strings.TrimSpace(line) == "":
 			blank = true
 		default:
-			// After an empty line a list goes on with its next item, or with an indented line.
+			// After an empty line a list may continue with its next item or with an indented line.
 			item := listMark(bare)
 			if blank && len(bare) == len(line) && !(list && item) {
 				settled, list = at, false
@@ -41,7 +40,7 @@ func fenceOf(line string) string {
 	return line[:n]
 }
 
-// listMark reports whether a line may begin an item of a list, also when it is not complete.
+// listMark reports whether a line may begin a list item, even if the line is not complete yet.
 func listMark(line string) bool {
 	rest := strings.TrimLeft(line, "0123456789")
 	if rest == line {

@@ -12,9 +12,9 @@ type Screen struct {
 	UTF8  bool // it shows more than ASCII
 }
 
-// Terminal is text for a terminal: wrapped at words to the width, with styles by the sequences of ECMA-48, "Select
-// graphic rendition". No line is wider than the screen, and each line ends all that it begins, so that a block changes
-// nothing outside of itself.
+// Terminal formats text for a terminal. It wraps at words to the width, and writes styles as sequences of ECMA-48, "Select graphic
+// rendition". No line is wider than the screen. Each line ends all styles that it begins, so that a block changes nothing outside of
+// itself.
 func Terminal(s Screen) Form {
 	if s.Width <= 0 {
 		s.Width = 80
@@ -41,8 +41,8 @@ func WithoutColours(text string) string {
 	}
 }
 
-// read parses a text for the screen. Sequences for colours are removed whole; of other sequences the part that acts is
-// removed, and the rest is shown.
+// read parses a text for the screen. It removes sequences for colours completely. Of other sequences it removes the control characters and
+// shows the rest.
 func (s Screen) read(markdown string) doc {
 	return readFor(WithoutColours(markdown), s.Width)
 }
@@ -184,8 +184,8 @@ func (w *screenText) leaf(l leaf, known int) {
 	}
 }
 
-// code draws code between two lines, so a copy of it is code only. A table has no frame; its first
-// row is bold.
+// code draws code between two lines and without a frame at the sides, so that copied text contains only the code. A table has no lines
+// around it; its first row is bold.
 func (w *screenText) code(l leaf, room int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(w.Shown(strings.ReplaceAll(l.words(), "\t", "    ")), "\n") {
@@ -242,7 +242,7 @@ func fitting(text string, room int) (n, columns int) {
 	return n, columns
 }
 
-// Shown replaces what the screen cannot show, and takes out the controls that turn the direction of text around.
+// Shown replaces characters that the screen cannot show, and removes the controls that change the direction of text.
 func (s Screen) Shown(text string) string {
 	text = strings.ReplaceAll(undirected(text), "\t", " ")
 	if s.UTF8 {

@@ -99,8 +99,8 @@ func classify(err error, maybe bool) error {
 	return err
 }
 
-// classifyFile is class for a file. Any refusal concerns this file, or files in general, unless it is about the
-// token or temporary. Such a file is never retried.
+// classifyFile is classify for a file. A refusal concerns this file, or files in general, unless it is about the token or temporary. A file
+// that was refused for good is never sent again.
 func classifyFile(err error, maybe bool) error {
 	var no slack.SlackErrorResponse
 	var status slack.StatusCodeError

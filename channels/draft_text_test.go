@@ -10,7 +10,7 @@ import (
 	"hob/channels/markup"
 )
 
-func TestGlimpse(t *testing.T) {
+func TestDraftText(t *testing.T) {
 	const note = "*Working…*"
 	for name, tt := range map[string]struct{ said, note, want string }{
 		"nothing yet":             {"", note, note},
@@ -28,7 +28,7 @@ func TestGlimpse(t *testing.T) {
 		"what looks like a quote": {"> a", note, "> a\n\n" + note},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := channels.Glimpse(tt.said, tt.note, markup.Telegram())
+			got := channels.DraftText(tt.said, tt.note, markup.Telegram())
 			form := markup.Telegram()
 			if want := form.Render(tt.want).Text; form.Render(got).Text != want {
 				t.Errorf("shows %q, want %q", form.Render(got).Text, want)
@@ -37,16 +37,16 @@ func TestGlimpse(t *testing.T) {
 	}
 }
 
-// A glimpse of any text is one message on every platform, with room for the marks, and ends with the note as
+// The draft of any text is one message on every platform, with room for the marks, and ends with the note as
 // a separate paragraph.
-func TestAGlimpseIsOneMessage(t *testing.T) {
+func TestADraftTextIsOneMessage(t *testing.T) {
 	forms := []markup.Form{markup.Telegram(), markup.Slack(), markup.Discord(), markup.Matrix(), markup.Signal(), limited(markup.Plain(), leastLimit)}
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.SampledFrom([]string{"word ", "\n", "\n\n", "```\n", "- item\n", "> ", "**", "`", "[a](https://a.example)", "| a | b |\n|---|---|\n", "😀", "שלום ", "a&b<c>", strings.Repeat("long", 60)})
 		said := strings.Join(rapid.SliceOfN(piece, 0, 200).Draw(t, "said"), "")
 		form := rapid.SampledFrom(forms).Draw(t, "form")
 		note := rapid.SampledFrom([]string{"", "*Working…*", "*Working…* (`read notes.md`)"}).Draw(t, "note")
-		got := channels.Glimpse(said, note, form)
+		got := channels.DraftText(said, note, form)
 		piece0 := form.Render(got + "\n\n(may be a repeat)")
 		if size := form.Size(piece0); form.Limit > 0 && size > form.Limit {
 			t.Fatalf("%d units of %d: %q", size, form.Limit, got)
