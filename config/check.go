@@ -191,7 +191,7 @@ func isLocal(address string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// memory reads [memory] and [memory.embeddings], each on its own: without embeddings a search goes by words.
+// memory reads [memory] and [memory.embeddings] separately. Without embeddings, a search compares words only.
 func (l *loader) memory() {
 	m := &l.snap.Memory
 	keys := struct {
@@ -199,7 +199,7 @@ func (l *loader) memory() {
 		Embeddings any  `toml:"embeddings"` // read separately
 	}{Recall: m.Recall}
 	n := l.root.child("memory")
-	// A mistake may stand in the line that was to turn it off.
+	// With a mistake in the section recall is off, because the line may have been meant to turn it off.
 	m.Recall = typed(l, n, "memory", &keys, nil) && keys.Recall
 	typed(l, n.child("embeddings"), "memory.embeddings", &m.Embeddings, func(c *checks, e *Embeddings) {
 		c.baseURL(e.BaseURL)

@@ -171,16 +171,17 @@ type Voice struct {
 
 // Memory is [memory]: how hob uses what it remembers.
 type Memory struct {
-	Recall     bool       // what the owner said before comes with his messages; default true
+	Recall     bool       // related memories are added to the owner's messages; default true
 	Embeddings Embeddings // [memory.embeddings]
 }
 
-// Embeddings is [memory.embeddings]: the server that turns texts into vectors, so that a search finds texts of the same meaning.
+// Embeddings is [memory.embeddings]: the server that turns texts into vectors. With vectors, a search also finds texts with the same
+// meaning and other words.
 type Embeddings struct {
-	BaseURL    string        `toml:"base_url"` // "": words only
+	BaseURL    string        `toml:"base_url"` // "": searches compare words only
 	Model      string        `toml:"model"`
 	APIKey     string        `toml:"api_key"`    // the key, or a reference to it (see daemon/secret)
-	Dimensions int           `toml:"dimensions"` // numbers of a vector that the server is asked for; 0: the model's own
+	Dimensions int           `toml:"dimensions"` // requested length of a vector; 0: the model's own
 	Timeout    time.Duration `toml:"timeout"`    // of one request; default 20 s
 	Price      float64       `toml:"price"`      // per million tokens, in the budget's currency; 0: unknown, so tokens are counted
 }
@@ -201,9 +202,9 @@ type API struct {
 	Endpoint map[string]Endpoint // [endpoints.NAME]
 }
 
-// Endpoint is [endpoints.NAME]: how far a program with a token of its own is trusted.
+// Endpoint is [endpoints.NAME]: how far a program with its own token is trusted.
 type Endpoint struct {
-	Trust          string `toml:"trust"`            // known owner
+	Trust          string `toml:"trust"`            // "known" or "owner"
 	CallsPerMinute int    `toml:"calls_per_minute"` // by MCP
 }
 

@@ -41,10 +41,10 @@ type MCPServer struct {
 	Timeout  time.Duration `toml:"timeout"`   // of one call; default 5 min
 }
 
-// Local reports whether the server is a program that cannot reach the network. What it is given stays on this machine.
+// Local reports whether the server is a program without network access. Data that it gets stays on this machine.
 func (m MCPServer) Local() bool { return m.URL == "" && !m.Network }
 
-// Writes reports whether the server is a program that may write to folders of the owner.
+// Writes reports whether the server is a program that may write to the owner's folders.
 func (m MCPServer) Writes() bool { return slices.ContainsFunc(m.Folders(), rw) }
 
 func rw(folder string) bool { return strings.HasSuffix(folder, ":rw") }
@@ -57,8 +57,8 @@ func (m MCPServer) Folders() []string {
 	return append(slices.Clone(m.Binds), m.Cwd+":rw")
 }
 
-// SeenBesides lists the folders, besides the workspace, that somebody else than one MCP server sees: hob's tools, its commands, and the other
-// servers. The form is that of Folders; those of tools may also end with :foreign.
+// SeenBesides lists the folders, besides the workspace, that others than one MCP server can see: hob's tools, its commands, and the other
+// servers. The form is that of Folders; folders of tools may also end with :foreign.
 func (s *Snapshot) SeenBesides(server string) []string {
 	list := slices.Concat(s.Tools.Roots, s.Tools.Exec.Binds)
 	for _, name := range sorted(keysOf(s.MCP.Servers)) {
@@ -81,7 +81,7 @@ var (
 // maxMCPName is the longest name of a server, in characters.
 const maxMCPName = 32
 
-// MCPName says what is wrong with the name of a server; "": nothing.
+// MCPName returns what is wrong with the name of a server, or "".
 func MCPName(name string) string {
 	if len(name) > maxMCPName || !mcpName().MatchString(name) {
 		return fmt.Sprintf("want up to %d lower case letters and digits, with single - or _ between them, found %q", maxMCPName, name)
@@ -89,7 +89,7 @@ func MCPName(name string) string {
 	return ""
 }
 
-// MCPAddress says what is wrong with the address of a server; "": nothing.
+// MCPAddress returns what is wrong with the address of a server, or "".
 func MCPAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "" {
@@ -98,7 +98,7 @@ func MCPAddress(address string) string {
 	return ""
 }
 
-// MCPCommand says what is wrong with the command of a server; "": nothing.
+// MCPCommand returns what is wrong with the command of a server, or "".
 func MCPCommand(command string) string {
 	if command == "" || command == "~" || strings.HasPrefix(command, "~/") || filepath.IsAbs(command) || filepath.Base(command) == command {
 		return ""
@@ -199,7 +199,7 @@ func checkMCPServer(c *checks, name string, s *MCPServer) {
 	}
 }
 
-// mcpSecrets notes the values of a server's environment and headers that are secrets, so that they can be redacted.
+// mcpSecrets records the secrets among the values of a server's environment and headers, so that they can be redacted.
 func (l *loader) mcpSecrets() {
 	for _, name := range sorted(keysOf(l.snap.MCP.Servers)) {
 		s, at := l.snap.MCP.Servers[name], mcpServers+"."+name
@@ -230,7 +230,7 @@ func SecretName(name string) bool {
 	})
 }
 
-// hideMCP hides the values of env and headers in a plain copy of [mcp.servers] that are secrets themselves, not references to some.
+// hideMCP hides the secrets in env and headers of a plain copy of [mcp.servers]. References to secrets stay visible.
 func hideMCP(servers any) {
 	all, _ := servers.(map[string]any)
 	for _, one := range all {

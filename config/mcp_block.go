@@ -13,11 +13,11 @@ import (
 	"hob/daemon/sys"
 )
 
-// MCPBlock is a server of a block that other programs' documents print.
+// MCPBlock is a server in a JSON block from the documentation of another program.
 type MCPBlock struct {
 	Name string // fit for hob: "My Server" becomes my-server
 	MCPServer
-	Ignored   []string // keys that hob does not have, and cwd: the program may write to its folder, which only the owner gives
+	Ignored   []string // keys that hob does not support, and cwd: the program may write to its working folder, so only the owner may set it
 	Variables []string // variables of hob's environment that the server would get, sorted
 }
 
@@ -26,11 +26,11 @@ var (
 	placeholder = sys.Regexp(`^\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}$`)
 )
 
-// ParseMCP reads the JSON that documents of MCP servers print: { "mcpServers": { NAME: { "command": …, "args": …, "env": … } } }, also with
-// "servers" in its place, or the inner part alone. The servers come in the order of their names, unchecked.
+// ParseMCP reads the JSON block that documentation of MCP servers prints: { "mcpServers": { NAME: { "command": …, "args": …, "env": … } }
+// }. The key may also be "servers", and the inner part alone is accepted. The servers are sorted by name, and not checked.
 //
-// A block is text of others. So references to secrets (cmd:, file:, keyring:, env:) are errors in all of it; only ${NAME} in env and headers
-// becomes one, and the caller asks the owner about Variables before the server starts.
+// Somebody else wrote the block. References to secrets (cmd:, file:, keyring:, env:) are therefore errors everywhere in it. Only ${NAME} in
+// env and headers becomes a reference, and the caller asks the owner about Variables before the server starts.
 func ParseMCP(doc []byte) ([]MCPBlock, error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &top); err != nil {
@@ -59,7 +59,7 @@ func ParseMCP(doc []byte) ([]MCPBlock, error) {
 	return list, nil
 }
 
-// ParseMCPAs reads a block with one server, which gets a name of the owner's. The part that describes the server is enough.
+// ParseMCPAs reads a block with one server and names it as the owner wants. The inner part that describes the server is enough.
 func ParseMCPAs(name string, doc []byte) (MCPBlock, error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &top); err != nil {
@@ -126,7 +126,7 @@ func mcpBlock(name string, raw json.RawMessage) (d MCPBlock, err error) {
 	return d, d.fill()
 }
 
-// refers returns an error if a text of the block would count as a reference to a secret of the owner's.
+// refers returns an error if a text of the block would be read as a reference to one of the owner's secrets.
 func (d *MCPBlock) refers() error {
 	texts := map[string]string{"command": d.Command, "url": d.URL}
 	for i, arg := range d.Args {
@@ -146,7 +146,7 @@ func (d *MCPBlock) refers() error {
 	return nil
 }
 
-// fill turns the placeholders of other programs, ${NAME} and ${env:NAME}, into references of hob's. A part of a longer text stays.
+// fill converts the placeholders ${NAME} and ${env:NAME} into hob's references. A placeholder within a longer text stays.
 func (d *MCPBlock) fill() error {
 	for _, values := range []map[string]string{d.Env, d.Headers} {
 		for name, value := range values {

@@ -11,8 +11,8 @@ import (
 // secretPlace matches the name before a value: API_KEY=…, --token=…, Authorization: …, ?access_token=….
 var secretPlace = sys.Regexp(`([A-Za-z0-9_-]+)[=:][ ]*`)
 
-// Secrets returns the secrets that stand in the arguments or in the query of the address, where a reference is not possible. They are found
-// by the names before them.
+// Secrets returns the secrets in the arguments or in the query of the address, where references are not supported. They are recognised by
+// the names before them.
 func (m MCPServer) Secrets() (list []string) {
 	for i, arg := range m.Args {
 		if i > 0 && flagOf(m.Args[i-1]) && !strings.HasPrefix(arg, "-") && isSecret(arg) {
@@ -24,7 +24,7 @@ func (m MCPServer) Secrets() (list []string) {
 	return append(list, secretsIn(m.URL)...)
 }
 
-// flagOf reports whether an argument is an option whose value, a secret, is the next one.
+// flagOf reports whether an argument is an option for a secret whose value is the next argument.
 func flagOf(arg string) bool {
 	return strings.HasPrefix(arg, "-") && SecretName(strings.TrimLeft(arg, "-"))
 }
@@ -54,7 +54,7 @@ func secretsIn(text string) (list []string) {
 	}
 }
 
-// isSecret reports whether a value at the place of a secret is one. The path of a file that holds one is not.
+// isSecret reports whether a value with a secret's name is itself a secret, and not the path of a file that contains one.
 func isSecret(value string) bool {
 	return value != "" && !secret.IsReference(value) && !filepath.IsAbs(value) && !strings.HasPrefix(value, "~/")
 }

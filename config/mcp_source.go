@@ -15,14 +15,14 @@ const (
 	FromGo  = "go"
 )
 
-// MCPSource is a package of npm or a module of Go that is an MCP server.
+// MCPSource is a package of npm or a Go module that is an MCP server.
 type MCPSource struct {
 	Kind    string // FromNPM or FromGo
 	Name    string // of the package, or the path of the module's program
 	Version string // an exact one, or a name such as latest
 }
 
-// Names and versions. Other forms, such as addresses and folders, would be something else to npm and go.
+// Forms of names and versions. npm and go would interpret other forms, such as addresses and folders, in another way.
 var (
 	npmName       = sys.Regexp(`^(@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*$`)
 	goName        = sys.Regexp(`^[a-z0-9][a-z0-9.-]*\.[a-z]+(/[A-Za-z0-9][A-Za-z0-9._~-]*)+$`)
@@ -61,8 +61,8 @@ func (m MCPServer) Version() string {
 	return s.Version
 }
 
-// Fetched says which source a command would fetch at each start, as in "npx -y PACKAGE" and "go run MODULE@VERSION", and returns the arguments
-// that are left for the program. ok is false for any other command.
+// Fetched returns the source that a command would fetch at each start, as in "npx -y PACKAGE" and "go run MODULE@VERSION", and the
+// remaining arguments for the program. ok is false for any other command.
 func (m MCPServer) Fetched() (s MCPSource, args []string, ok bool) {
 	args = m.Args
 	kind := ""

@@ -27,12 +27,13 @@ type Change struct {
 // byteOrderMark begins files that some editors on Windows write.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// Set makes changes to a document and returns the new one; all that they do not name stays as it is, byte
-// by byte. The result is validated as a whole, and refused with Errors when it has a mistake that the document
-// did not have; so is a value that its key does not take. An error that wraps ErrByHand is a document in which
-// the key cannot be reached. file names the document in errors. The way of a change: typedValue writes the
-// value as TOML, editDocument puts it into the bytes, and the reference checks the result. All
-// commands that change config.toml come through here.
+// Set makes changes to a document and returns the new one. All bytes that the changes do not concern stay as they are.
+//
+// Set validates the whole result. It returns Errors if the result has a mistake that the document did not have, or if a key does not accept
+// its value. It returns an error that wraps ErrByHand if a key cannot be edited in place. file names the document in errors.
+//
+// The steps are: typedValue writes the value as TOML, editDocument puts it into the bytes, and the reference checks the result. All
+// commands that change config.toml use Set.
 func Set(r config.Reference, file string, doc []byte, changes ...Change) ([]byte, error) {
 	// The parser does not know the mark, and the file must keep it.
 	next, bom := bytes.CutPrefix(doc, []byte(byteOrderMark))
@@ -60,7 +61,7 @@ func Set(r config.Reference, file string, doc []byte, changes ...Change) ([]byte
 	return next, nil
 }
 
-// newProblems are the problems of after that before does not have, on whatever line.
+// newProblems returns the problems of after that before does not have, regardless of their lines.
 func newProblems(before, after []config.Problem) config.Errors {
 	var list config.Errors
 	for _, p := range after {

@@ -15,11 +15,11 @@ import (
 // ErrByHand is a change that cannot be made without touching its neighbours.
 var ErrByHand = errors.New("the place of this key is written in a way that only a person should change")
 
-// editDocument puts value (TOML) at path, or takes the key out when value is "". Every byte that is no part of
-// that stays: comments, order, blank lines, and how the other values are written. doc must be TOML without a
-// byte order mark. What comes out is read again and compared: when another key has changed, or the result is no
-// TOML, the error is ErrByHand. The edit works on bytes, because TOML libraries write a document anew and lose
-// comments and layout. That is safe only because the result is read again and compared.
+// editDocument sets a key at path to value (TOML), or removes the key if value is "". All other bytes stay: comments, order, blank lines,
+// and the form of other values. doc must be TOML without a byte order mark.
+//
+// The edit works on bytes, because TOML libraries rewrite a document and lose comments and layout. To make that safe, the result is parsed
+// and compared: if another key has changed, or the result is not TOML, the error is ErrByHand.
 func editDocument(doc []byte, path []string, value string) ([]byte, error) {
 	before, err := Parse(doc)
 	if err != nil {
@@ -46,7 +46,7 @@ func editDocument(doc []byte, path []string, value string) ([]byte, error) {
 	return next, nil
 }
 
-// Remove takes a section out, with the sections and the comments in it. It checks its result as editDocument does.
+// Remove removes a section with its subsections and comments. It checks the result like editDocument.
 func Remove(doc []byte, path []string) ([]byte, error) {
 	want, err := Parse(doc)
 	if err != nil {
@@ -90,7 +90,7 @@ func Parse(doc []byte) (map[string]any, error) {
 	return tree, nil
 }
 
-// putValue sets a value in a tree, or takes it out when it is nil; false when something else than a table is in the way.
+// putValue sets a value in a tree, or removes it if value is nil. It returns false if a part of the path is not a table.
 func putValue(tree map[string]any, path []string, value any) bool {
 	for _, name := range path[:len(path)-1] {
 		if tree[name] == nil {
@@ -111,7 +111,7 @@ func putValue(tree map[string]any, path []string, value any) bool {
 	return true
 }
 
-// dropEmptyTables drops empty tables: whether a table without keys is there makes no difference.
+// dropEmptyTables removes empty tables, because an empty table means the same as none.
 func dropEmptyTables(tree map[string]any) map[string]any {
 	for name, v := range tree {
 		if inner, ok := v.(map[string]any); ok && len(dropEmptyTables(inner)) == 0 {
@@ -151,7 +151,7 @@ func insertKey(doc []byte, all []tomlStatement, path []string, value string) []b
 	eol := lineEnding(doc)
 	section := path[:len(path)-1]
 	for _, s := range slices.Backward(all) {
-		// The last key of the section is the best neighbour. Its indent is taken over.
+		// The new key follows the last key of the section and takes over its indentation.
 		if !s.header && !s.array && len(s.section) <= len(section) && hasPrefix(s.path, section) && len(s.path) > len(section) {
 			indent := doc[lineRange(doc, s.key, s.end).from:s.key]
 			if len(bytes.TrimLeft(indent, " \t")) > 0 {
