@@ -12,11 +12,11 @@ import (
 type Backend struct {
 	Name    string // lower case, unique
 	BaseURL string // where its servers usually listen; "" when the config must set it
-	Account bool   // requests use an account that signs in: Config.Auth is set
+	Account bool   // requests use an account that signs in; Config.Auth is set
 	Title   string // how people know a service that takes a key; "" for the other backends
 	KeyName string // the environment variable in which its key usually is
 	Bills   bool   // its answers say what they cost, or cost nothing but a subscription: the config needs no price
-	Loads   bool   // its servers load a model with a window of their choice, so they are asked for it again and again
+	Loads   bool   // its servers choose the window of a model when they load it, so they are asked for it again and again
 
 	// New checks a configuration and makes a model of it; it does not connect. Errors are *event.Fault.
 	New func(Config) (Model, error)
@@ -42,7 +42,7 @@ type Config struct {
 	APIKey    string        // the key itself, not a reference; empty: no Authorization header
 	MaxOutput int           // limit of one answer, in tokens
 	Context   int           // size of one request, in tokens
-	Window    func() int    // the size of one request that the server has told, in tokens, 0 for unknown; nil: never known
+	Window    func() int    // the largest request, in tokens, as the server reports it; 0 is unknown; nil: never known
 	Thinking  string        // off minimal low medium high xhigh; empty: nothing is sent and the model decides
 	Idle      time.Duration // longest silence within an answer; default 60 s
 	First     time.Duration // longest wait for the first byte; default 120 s
@@ -70,7 +70,7 @@ type Entry struct {
 	Name          string `json:"name,omitempty"`
 	Context       int    `json:"context_tokens,omitempty"`        // largest request, in tokens
 	LoadedContext int    `json:"loaded_context_tokens,omitempty"` // of a loaded model: the largest request with its current settings
-	Window        int    `json:"-"`                               // what the server takes now; 0 where Context may be only what the model was trained for
+	Window        int    `json:"-"`                               // the largest request that the server accepts now; 0 if Context may only be the size for which the model was trained
 	MaxOutput     int    `json:"max_output_tokens,omitempty"`     // largest answer, in tokens
 	Price         Price  `json:"price,omitzero"`
 	Free          bool   `json:"free,omitempty"` // the server says that the model costs nothing

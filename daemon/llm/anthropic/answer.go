@@ -10,11 +10,11 @@ import (
 	"hob/daemon/llm/wire"
 )
 
-// pauseTurn is the reason of an answer that the server wants to go on with.
+// pauseTurn is the finish reason of an answer that the server has interrupted and will continue.
 const pauseTurn = "pause_turn"
 
-// wireUsage is the token count of one request. The input of the first event grows only by what tools of the server add, so later events
-// replace what they repeat.
+// wireUsage is the token count of one request. Later events repeat the count and may add the input of the server's own tools, so they
+// replace earlier ones.
 type wireUsage struct {
 	Input    *float64 `json:"input_tokens"` // neither read from the cache nor written to it
 	Output   *float64 `json:"output_tokens"`
@@ -28,7 +28,7 @@ type wireUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// update takes over the fields that a later event has.
+// update overwrites the fields that a later event contains.
 func (u *wireUsage) update(v *wireUsage) {
 	if v == nil {
 		return
@@ -68,7 +68,7 @@ func (m *model) count(w wireUsage, out llm.Answer, sent int) llm.Usage {
 	return m.Config.Price.Of(u)
 }
 
-// finish turns the streams so far into the answer. sent is the size of the last request in bytes.
+// finish makes the answer from all streams. sent is the size of the last request in bytes.
 func (m *model) finish(a *assembly, sent int) (llm.Answer, error) {
 	if a.stop == "error" {
 		return llm.Answer{}, &llm.Error{Fault: llm.Broken, Text: "the server ended the answer with an error"}
@@ -117,8 +117,9 @@ func (a *assembly) reasoning() string {
 	return strings.Join(list, gap)
 }
 
-// calls returns the complete calls. One that was cut off with the answer is dropped; in an answer that was not cut off it is an error.
-// Arguments that are no JSON are passed on: the agent rejects them with a message that the model understands.
+// calls returns the complete calls. The last call of an answer that was cut off may be incomplete and is then dropped. In any other answer
+// an incomplete call is an error. Arguments that are not JSON are passed on, because the agent rejects them with a message that the model
+// understands.
 func (a *assembly) calls() ([]llm.Call, error) {
 	var out []llm.Call
 	used := map[string]int{}
@@ -145,21 +146,21 @@ func (a *assembly) calls() ([]llm.Call, error) {
 	return out, nil
 }
 
-// kept is the provider data of an answer that later requests send back: its blocks in their order.
+// kept is the provider data of an answer that later requests repeat: its blocks in their order.
 type kept struct {
 	Provider string      `json:"provider"`
 	Model    string      `json:"model"`
 	Blocks   []keptBlock `json:"blocks"`
 }
 
-// keptBlock is thinking as it goes back. Of a text or a call it is only the place, because the transcript has the content.
+// keptBlock is a block of thinking in that data. Of a text or a call it holds only the position, because the transcript has the content.
 type keptBlock struct {
 	Type   string          `json:"type"`
 	Length int             `json:"length,omitempty"` // of a text, in bytes
 	Kept   json.RawMessage `json:"block,omitempty"`
 }
 
-// keep collects the provider data; nil when the transcript alone is enough. calls is the number of calls that the answer has.
+// keep collects the provider data. It returns nil if the transcript alone is enough. calls is the number of the answer's calls.
 func (m *model) keep(a *assembly, calls int) json.RawMessage {
 	k, thinking := kept{Provider: m.Config.Provider, Model: m.Config.Model}, false
 	for _, p := range a.all() {
@@ -199,7 +200,7 @@ func (m *model) replay(raw json.RawMessage) []keptBlock {
 	})
 }
 
-// sentBack returns the blocks of the current stream as they go back to the server after a pause.
+// sentBack returns the blocks of the current stream as the next request repeats them after a pause.
 func (a *assembly) sentBack() []any {
 	var content []any
 	for _, p := range a.parts {
@@ -210,14 +211,15 @@ func (a *assembly) sentBack() []any {
 	return content
 }
 
-// sentBack returns a block as the server gets it back: as it began, with what came since. Nil: it may not go back, because it is empty.
+// sentBack returns a block as the next request repeats it: the start of the block with everything that was added. It returns nil for an
+// empty block, which the server refuses.
 func (p *part) sentBack() json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(p.start, &fields) != nil {
 		return nil
 	}
 	set := func(name, value string) {
-		if b, err := json.Marshal(value); err == nil { // it cannot fail: a text always has its JSON
+		if b, err := json.Marshal(value); err == nil { // this cannot fail: a text always has a JSON form
 			fields[name] = b
 		}
 	}

@@ -73,7 +73,7 @@ func sign(h http.Header, who llm.Credentials) {
 	}
 }
 
-// Answer sends one request and reads the stream to its end. An answer that pauses is sent back, so that the server goes on with it. When ctx
+// Answer sends one request and reads the stream to its end. If the answer pauses, it is sent back and the server continues it. When ctx
 // ends, the error wraps its cause; every other error is an *llm.Error.
 func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
 	if delta == nil {
@@ -109,7 +109,7 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 	}
 }
 
-// sorted corrects an error by what the request had in it. After a pause the request was billed in part.
+// sorted corrects an error by the content of the request. After a pause, a part of the request has been billed.
 func (m *model) sorted(err error, t *transcript, pauses int) error {
 	e, ok := asError(err)
 	if !ok {
@@ -133,17 +133,17 @@ func (m *model) sorted(err error, t *transcript, pauses int) error {
 // digest identifies the thinking of one answer.
 type digest [sha256.Size]byte
 
-// mostStale limits the memory for thinking that the server refuses.
+// mostStale limits the number of remembered digests.
 const mostStale = 10_000
 
-// stale remembers thinking that the server does not take back any more, for example after a change of the account or of the conversation
-// before it. It is safe for concurrent use.
+// stale remembers thinking that the server no longer accepts, for example after a change of the account or of the conversation before it.
+// It is safe for concurrent use.
 type stale struct {
 	mu   sync.Mutex
 	seen map[digest]bool
 }
 
-// add remembers thinking.
+// add remembers the digest of thinking.
 func (s *stale) add(list []digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,11 +1,11 @@
 package anthropic
 
-// The provider caches what stands before a breakpoint (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). A request
-// reads the longest beginning that an earlier request has written at one of its own breakpoints, or up to 20 blocks before one. A turn with
-// many calls at once adds more than 20 blocks, so the end of the request before has a breakpoint too: the beginning that was written there is
-// always found. With those after the tools and after the system text these are the four that the protocol allows.
+// The provider caches everything before a breakpoint (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). A request
+// reads the longest beginning that was cached at one of its own breakpoints, or up to 20 blocks before one. A turn with many calls at once
+// adds more than 20 blocks. Therefore the end of the previous request has a breakpoint too, so that the beginning that was cached there is
+// always found. Together with the breakpoints after the tools and after the system text these are four, the most that the protocol allows.
 
-// breakpoint marks a block: what ends with it is cached for five minutes, and again with each use.
+// breakpoint marks a block. The request up to the end of the block is cached for five minutes, and for five more with each use.
 type breakpoint struct {
 	Type string `json:"type"`
 }
@@ -21,7 +21,7 @@ func (w *wireRequest) mark() {
 	if n := len(w.System); n > 0 {
 		w.System[n-1].Cache = ephemeral()
 	}
-	// The blocks are those of the transcript, which a paused answer encodes again with other ends.
+	// These are the blocks of the transcript. A paused answer encodes them again with other ends.
 	for _, msg := range w.Messages {
 		for _, part := range msg.Content {
 			if b, ok := part.(*block); ok {
@@ -31,7 +31,7 @@ func (w *wireRequest) mark() {
 	}
 	last := len(w.Messages) - 1
 	w.end(last)
-	// The request before ended where the last answer begins.
+	// The previous request ended where the last answer begins.
 	for i := last; i > 0; i-- {
 		if w.Messages[i].Role == "assistant" {
 			w.end(i - 1)
@@ -40,7 +40,7 @@ func (w *wireRequest) mark() {
 	}
 }
 
-// end sets a breakpoint at the end of a message. Thinking cannot have one, so it goes to the last block that can.
+// end sets a breakpoint at the end of a message. A block of thinking cannot have one, so it is set at the last block that can.
 func (w *wireRequest) end(i int) {
 	if i < 0 {
 		return

@@ -23,14 +23,14 @@ const (
 	callBlock     = "tool_use"
 )
 
-// mostBlocks limits the blocks of one answer. A short event begins a block, and each takes memory.
+// mostBlocks limits the blocks of one answer. Each block needs memory, although the event that begins it is short.
 const mostBlocks = 4096
 
-// longestPings is how long pings alone keep a stream alive. A model may think for minutes without showing anything, and the server sends
-// nothing else meanwhile; but a server that is stuck may send them for ever.
+// longestPings is how long pings alone keep a stream alive. A model may think for minutes, and meanwhile the server sends only pings. A
+// server that hangs may send pings for ever.
 const longestPings = 5 * time.Minute
 
-// gap separates two texts of an answer with something else between them.
+// gap separates two texts of an answer that have another block between them.
 const gap = "\n\n"
 
 // assembly builds one answer from the events of a stream (https://platform.claude.com/docs/en/build-with-claude/streaming). ReadAll feeds it;
@@ -102,12 +102,12 @@ func (a *assembly) Complete() bool { return a.stop != "" }
 
 // ReadAll reads events until the last one or the end of the stream. It returns io.EOF for both.
 func (a *assembly) ReadAll(in *wire.Events) error {
-	latest := time.Now() // something other than a ping came
+	latest := time.Now() // the last event that was not a ping
 	for over := false; ; {
 		kind, data, err := in.Next()
 		switch {
 		case err != nil && over:
-			return io.EOF // what follows the end is read for the connection's sake only
+			return io.EOF // data after the end is read only to keep the connection usable
 		case err != nil:
 			return a.unstreamed(err)
 		case over:
@@ -213,7 +213,7 @@ func (a *assembly) open(index int, raw json.RawMessage) error {
 	return a.say(p, piece{Text: o.Text, Thinking: o.Thinking, Signature: o.Signature})
 }
 
-// errOrder is the cause of an error for events in an order in which they make no sense.
+// errOrder is the cause of an error for events in an impossible order.
 var errOrder = errors.New("a piece of a block that has not begun or has ended")
 
 // grow adds a piece to its block.
@@ -225,7 +225,7 @@ func (a *assembly) grow(index int, d piece) error {
 	return a.say(p, d)
 }
 
-// say appends to a block and passes text and thinking on to the listener. Pieces of a kind that does not fit the block are ignored.
+// say appends to a block and passes text and thinking on to the listener. It ignores pieces that do not fit the block's kind.
 func (a *assembly) say(p *part, d piece) error {
 	if err := a.room.Spend(len(d.Text) + len(d.Thinking) + len(d.Signature) + len(d.Input)); err != nil {
 		return err
@@ -252,7 +252,7 @@ func (a *assembly) say(p *part, d piece) error {
 	return nil
 }
 
-// adjacent reports whether nothing stands between a text and the text before it: then they are one.
+// adjacent reports whether a text follows the previous text without another block between them. The two are then one text.
 func (a *assembly) adjacent(p *part) bool {
 	all := a.all()
 	for i, q := range all {
@@ -266,7 +266,7 @@ func (a *assembly) adjacent(p *part) bool {
 // all returns the blocks of all streams.
 func (a *assembly) all() []*part { return append(a.before[:len(a.before):len(a.before)], a.parts...) }
 
-// failure returns the error for an error event. The response itself had status 200, so the error's type says which status it stands for.
+// failure returns the error for an error event. The response itself had status 200, so the HTTP status follows from the error's type.
 func failure(data []byte) error {
 	var e struct {
 		Error json.RawMessage `json:"error"`

@@ -6,17 +6,17 @@ import (
 	"hob/daemon/llm"
 )
 
-// thinks is how a model is told to think.
+// thinks says how thinking is requested from a model.
 type thinks int
 
 const (
 	adaptive thinks = iota // by an effort; may be turned off
-	between                // as adaptive, but what can be turned off is the thinking before the first call
+	between                // as adaptive, but only the thinking before the first call can be turned off
 	always                 // as adaptive, and never off
-	manual                 // by a number of tokens, and off unless told
+	manual                 // by a number of tokens; off without one
 )
 
-// facts is what is known of a model and its list does not tell.
+// facts are the properties of a model that the server's list does not report.
 type facts struct {
 	price  llm.Price
 	window int // tokens
@@ -64,8 +64,8 @@ func table() map[string]facts {
 	}
 }
 
-// dollars returns a price from dollars per million tokens. Writing to the cache costs a quarter more than the input, and for an hour twice as
-// much, with every model.
+// dollars returns a price from dollars per million tokens. For every model, writing to the cache costs a quarter more than input, and for
+// an hour twice as much.
 func dollars(input, cached, output float64) llm.Price {
 	micros := func(d float64) int64 { return int64(d*1e6 + 0.5) }
 	p := llm.Price{Input: micros(input), Cached: micros(cached), Output: micros(output)}
@@ -73,7 +73,8 @@ func dollars(input, cached, output float64) llm.Price {
 	return p
 }
 
-// priced returns the price to count with: the owner's if there is one, with what it leaves open in the usual proportion.
+// priced returns the price that is used: the owner's, if there is one. Prices that the owner leaves out are computed from the owner's input
+// price in the usual proportion.
 func (f facts) priced(own llm.Price) llm.Price {
 	if !own.Known() {
 		return f.price
@@ -87,7 +88,7 @@ func (f facts) priced(own llm.Price) llm.Price {
 	return own
 }
 
-// known adds to a row of the list what it does not tell.
+// known adds the facts of a model to a row of the list.
 func known(e llm.Entry) llm.Entry {
 	f := factsOf(e.ID)
 	e.Price = f.price

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/llm/wire"
 )
 
-// hob writes the request from its own structs: the provider's cache is keyed by what stands before a breakpoint, so an equal transcript must
+// hob writes the request from its own structs. The provider's cache compares the bytes before a breakpoint, so an equal transcript must
 // give equal bytes.
 
 // wireRequest is the body of POST /messages (https://platform.claude.com/docs/en/api/messages/create).
@@ -34,7 +34,7 @@ type wireTool struct {
 	Cache       *breakpoint     `json:"cache_control,omitempty"`
 }
 
-// message is one message. Content holds *block, and json.RawMessage for what goes back as it came.
+// message is one message. Content holds *block, and json.RawMessage for data that is repeated unchanged.
 type message struct {
 	Role    string `json:"role"`
 	Content []any  `json:"content"`
@@ -215,8 +215,8 @@ func lastText(rest []keptBlock) bool {
 	return true
 }
 
-// cutText takes the next block's text off the front of an answer's text. If the text is not the one that was kept, for example because a
-// secret in it was replaced, the first block gets all of it.
+// cutText removes the next block's text from the front of an answer's text. If the text has changed, for example because a secret in it was
+// replaced, the first block gets all of it.
 func cutText(text string, length int, last bool) (said, rest string) {
 	if last || length >= len(text) || !strings.HasPrefix(text[length:], gap) {
 		return text, ""
@@ -224,14 +224,14 @@ func cutText(text string, length int, last bool) (said, rest string) {
 	return text[:length], text[length+len(gap):]
 }
 
-// use returns a call. The protocol takes only objects as arguments; anything else is quoted.
+// use returns a call. The protocol accepts only objects as arguments; anything else is put into an object as text.
 func use(c llm.Call) *block {
 	var object map[string]json.RawMessage
 	args := c.Args
 	if json.Unmarshal(args, &object) != nil || object == nil {
 		quoted, err := json.Marshal(map[string]string{"not_an_object": string(args)})
 		if err != nil {
-			quoted = []byte("{}") // cannot fail: a text always has its JSON
+			quoted = []byte("{}") // this cannot fail: a text always has a JSON form
 		}
 		args = quoted
 	}

@@ -28,11 +28,12 @@ func budgets() map[string]int {
 	return map[string]int{"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768}
 }
 
-// leastAnswer is what thinking leaves of an answer's limit, in tokens.
+// leastAnswer is the part of an answer's limit that thinking must leave, in tokens.
 const leastAnswer = 1_024
 
-// think returns the fields for a level of the config, for an answer of so many tokens. Without a level nothing is sent, and the model
-// decides. bare says that the call whose results come next has no thinking before it, which a model that is told a number of tokens refuses.
+// think returns the fields for a level of the config. answer is the limit of the answer, in tokens. Without a level nothing is sent, and
+// the model decides. bare says that the calls whose results come next have no thinking before them; models with a number of tokens for
+// thinking refuse that.
 func (f facts) think(level string, limit int, bare bool) (*wireThinking, *wireOutput) {
 	switch {
 	case level == "":

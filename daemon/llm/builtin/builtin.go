@@ -1,6 +1,6 @@
 // Package builtin is the command interpreter that answers when no language model does. It understands plain commands such as "remind me in
 // 20m to stretch" or "run df -h" and implements llm.Model like every backend. It needs no network, costs nothing, and never fails on input
-// that it does not understand. It runs no tool itself; it returns calls, and the agent runs them.
+// that it does not understand. It runs no tool itself: it returns calls, and the agent runs them.
 //
 // For each request it finds the messages of the running turn (state.go), parses the new inputs into plans (grammar.go), and returns the
 // calls of these plans. When the results are in the transcript, it writes the answer from them (tell.go).

@@ -8,17 +8,18 @@ import (
 	"hob/daemon/llm"
 )
 
-// Reserve books the highest possible cost of a request before it is sent. It returns turn.ErrBudget if the budget of the day does not allow it.
-// The returned function replaces that amount by the amount really used.
+// Reserve books the highest possible cost of a request before it is sent. It returns turn.ErrBudget if the budget of the day does not allow
+// it. The returned function replaces that amount by the real one.
 type Reserve = func(ctx context.Context, most turn.Amount) (correct func(ctx context.Context, used turn.Amount) error, err error)
 
-// metered is a model whose requests belong to no turn. The cost of each is reserved before it is sent, and corrected by what it really used.
+// metered is a model for requests that belong to no turn. The cost of each is reserved before it is sent, and replaced by the real cost
+// afterwards.
 type metered struct {
 	llm.Model
 	reserve Reserve
 }
 
-// mostInput is how many tokens the input of such a request has at most: a sentence or two, a tool, a small picture.
+// mostInput is the assumed number of input tokens of such a request: a few sentences, a tool, a small picture.
 const mostInput = 4000
 
 // Answer sends one request, if the budget of the day allows it.
@@ -41,7 +42,7 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 		return llm.Answer{}, err
 	}
 	answer, err := m.Model.Answer(ctx, r, delta)
-	// The correction is booked even when the caller has left: the request was made.
+	// The correction is booked even if the caller has left, because the request was made.
 	switch {
 	case err == nil:
 		return answer, correct(context.WithoutCancel(ctx), amount(info.Price.Of(answer.Usage)))

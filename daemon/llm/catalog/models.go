@@ -19,7 +19,7 @@ type Choice interface {
 	ChooseModel(ctx context.Context, name string) error
 }
 
-// Models are the models in use: the lineup of the config in force, with the owner's choice first. It is safe for concurrent use.
+// Models holds the models in use: the lineup of the present config, with the owner's choice first. It is safe for concurrent use.
 type Models struct {
 	ModelsConfig
 	making  sync.Mutex // held while a new lineup is made
@@ -36,7 +36,7 @@ type ModelsConfig struct {
 	Clock    sys.Clock
 }
 
-// NewModels returns models of which only the interpreter is in use. Renew puts those of the config into use.
+// NewModels returns Models with the interpreter alone. Renew adds the models of the config.
 func NewModels(c ModelsConfig) *Models {
 	m := &Models{ModelsConfig: c, renewed: make(chan struct{}, 1)}
 	m.lineup.Store(&Lineup{Chain: llm.NewChain(c.Registry.Interpreter("")), Names: []string{Builtin}})
@@ -63,7 +63,7 @@ func (m *Models) Check(name string) error {
 	return err
 }
 
-// Wake lets models be asked again that rest after a failure.
+// Wake ends the cool-down of models, so that they are asked again.
 func (m *Models) Wake(which func(llm.Info) bool) { m.Chain().Wake(which) }
 
 // Renew puts the models of the config into use.
@@ -91,8 +91,8 @@ func (m *Models) use(next Lineup) {
 	}
 }
 
-// Use lets the named model be asked first from now on, until the owner names another one. Default goes back to the config's. The text says, for people,
-// what is asked now; with the name "" it only says that.
+// Use makes the named model the first one until the owner names another. Default returns to the config's model. The text tells people which
+// model is asked now; with the name "" Use changes nothing.
 func (m *Models) Use(ctx context.Context, name string) (text string, err error) {
 	if name == "" {
 		return m.inUse(), nil
@@ -108,7 +108,7 @@ func (m *Models) Use(ctx context.Context, name string) (text string, err error) 
 	if _, err := m.Registry.Connect(ctx, label, section); err != nil {
 		return "", err
 	}
-	// An empty choice follows [model], even if the config names another model there later.
+	// An empty choice means [model], even if the config later names another model there.
 	if label == Default {
 		name = ""
 	}
@@ -125,7 +125,7 @@ func (m *Models) Use(ctx context.Context, name string) (text string, err error) 
 	return text + ".", nil
 }
 
-// inUse says which model is asked, which ones rest, and which others there are.
+// inUse describes the model that is asked, the models in cool-down, and the others.
 func (m *Models) inUse() string {
 	l := m.Lineup()
 	text := "I ask " + l.Chain.First().Info().Name() + "."
@@ -137,7 +137,7 @@ func (m *Models) inUse() string {
 	return text + "\nAlso known: " + strings.Join(Known(m.Registry.Config()), ", ") + "; /model NAME changes it."
 }
 
-// Roster lists the models that the config knows. It asks nobody.
+// Roster lists the models of the config. It makes no request.
 func (m *Models) Roster(ctx context.Context) (Roster, error) {
 	chosen, err := m.Choice.ChosenModel(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (m *Models) Roster(ctx context.Context) (Roster, error) {
 	return m.Registry.Roster(m.Lineup(), chosen), nil
 }
 
-// Servers asks every server of the roster, and every one that is found on this machine, what models it has.
+// Servers asks for the models of every server of the roster and of every server that is found on this machine.
 func (m *Models) Servers(ctx context.Context) ([]Server, error) {
 	return m.Registry.Servers(ctx, m.Lineup().Names)
 }
@@ -154,7 +154,8 @@ func (m *Models) Servers(ctx context.Context) ([]Server, error) {
 // trialTime is how long a trial may take: a large local model is loaded first.
 const trialTime = 5 * time.Minute
 
-// Try puts a model to a small trial, and wakes it if it answers. The trial is paid for like everything else: the budget may stop it.
+// Try runs a trial of a model, and ends its cool-down if it answers. The cost counts against the budget like any other, so the budget may
+// prevent the trial.
 func (m *Models) Try(ctx context.Context, name string) (Report, error) {
 	c := m.Registry.Config()
 	if name == First {

@@ -40,7 +40,7 @@ type Registry struct {
 	Path        string                                         // the config file, as shown to the user
 	Now         func() time.Time
 	Log         *slog.Logger
-	Told        *Windows // what the servers have said about the size of a request
+	Told        *Windows // the windows that the servers have reported
 }
 
 // Lineup lists the models to ask, in order, and the configured models that cannot be used.

@@ -11,21 +11,21 @@ import (
 	"hob/daemon/llm"
 )
 
-// leastWindow is the smallest window that is believed, in tokens. askWindows is how often the servers of this kind are asked again
-// whose windows depend on how a model was loaded.
+// leastWindow is the smallest window that is believed, in tokens. askWindows is the interval between two questions to servers whose windows
+// depend on how a model was loaded.
 const (
 	leastWindow = 1_024
 	askWindows  = 15 * time.Minute
 )
 
-// Windows keeps how large a request may be, as the servers of models have said, in tokens. It is safe for concurrent use; nil knows
-// nothing.
+// Windows stores the sizes of the largest requests, in tokens, that the servers of models have reported. It is safe for concurrent use. A
+// nil Windows is empty.
 type Windows struct{ known sync.Map } // by windowOf
 
-// windowOf names a model at a server.
+// windowOf identifies a model at a server.
 type windowOf struct{ backend, url, model string }
 
-// told returns the function that reads the window of a model; 0 when its server has not said.
+// told returns a function that reads the window of a model. It returns 0 if the server has not reported one.
 func (w *Windows) told(b llm.Backend, m config.Model) func() int {
 	key := windowOf{b.Name, cmp.Or(m.BaseURL, b.BaseURL), m.Model}
 	return func() int {
@@ -38,7 +38,7 @@ func (w *Windows) told(b llm.Backend, m config.Model) func() int {
 	}
 }
 
-// askFor asks the servers of the named models for their windows. What a server does not say stays as it was.
+// askFor asks the servers of the named models for their windows. Windows that a server does not report stay as they are.
 func (r Registry) askFor(ctx context.Context, names []string, which func(config.Model) bool) {
 	for _, name := range names {
 		_, section, err := r.Pick(r.Config(), name)
@@ -65,8 +65,8 @@ func (r Registry) loadable(m config.Model) bool {
 	return b.Loads
 }
 
-// Run asks the servers of the models in use how large a request may be: at the start, when other models come into use, and those
-// that load models every quarter of an hour. It never fails, because every model has a usual window.
+// Run asks the servers of the models in use for their windows: at the start, and when other models come into use. It asks servers that load
+// models again every quarter of an hour. It never fails, because every model has a default window.
 func (m *Models) Run(ctx context.Context) error {
 	for due := m.Clock.Mono() + askWindows; ; {
 		timer := m.Clock.Timer(due - m.Clock.Mono())
