@@ -27,7 +27,7 @@ type verdict struct {
 // security boundary, because a program can do the same things out of sight. It never runs anything.
 // home and cwd are absolute.
 func inspectCommand(command, home, cwd string) verdict {
-	x := &inspector{scene: scene{home: home, cwd: cwd, vars: map[string]string{"HOME": home, "PWD": cwd}}}
+	x := &inspector{state: shellState{home: home, cwd: cwd, vars: map[string]string{"HOME": home, "PWD": cwd}}}
 	x.program(command, 0)
 	return x.verdict
 }
@@ -49,7 +49,7 @@ func (v *verdict) deny(text string) {
 // inspector walks through a command in the order in which bash would run it.
 type inspector struct {
 	verdict verdict
-	scene   scene
+	state   shellState
 	depth   int
 	visits  int
 }
@@ -112,9 +112,9 @@ func (x *inspector) visit(node syntax.Node) bool {
 			x.verdict.deny("a fork bomb")
 		}
 	case *syntax.WordIter:
-		x.scene.vars[n.Name.Value] = unknown
+		x.state.vars[n.Name.Value] = unknown
 	case *syntax.DeclClause:
-		x.scene.assign(n.Args)
+		x.state.assign(n.Args)
 	case *syntax.CallExpr:
 		x.call(n)
 	case *syntax.Subshell:
@@ -128,19 +128,19 @@ func (x *inspector) visit(node syntax.Node) bool {
 // scoped examines statements in a subshell: their variables and folder do not affect the rest. It
 // returns false because walk need not visit them again.
 func (x *inspector) scoped(list []*syntax.Stmt) bool {
-	outside := x.scene
-	x.scene.vars = maps.Clone(x.scene.vars)
+	outside := x.state
+	x.state.vars = maps.Clone(x.state.vars)
 	for _, s := range list {
 		x.walk(s, x.visit)
 	}
-	x.scene = outside
+	x.state = outside
 	return false
 }
 
 // call examines a simple command.
 func (x *inspector) call(c *syntax.CallExpr) {
-	x.scene.assign(c.Assigns)
-	argv := x.scene.argv(c)
+	x.state.assign(c.Assigns)
+	argv := x.state.argv(c)
 	if len(argv) == 0 {
 		return
 	}
@@ -162,11 +162,11 @@ func (x *inspector) command(argv []string) {
 		x.program(strings.Join(argv[1:], " "), x.depth+1)
 		return
 	case "cd", "pushd":
-		x.scene.changeFolder(argv[1:])
+		x.state.changeFolder(argv[1:])
 		return
 	case "read", "mapfile", "readarray":
 		for _, v := range argv[1:] {
-			x.scene.vars[v] = unknown
+			x.state.vars[v] = unknown
 		}
 		return
 	}
@@ -198,7 +198,7 @@ func (x *inspector) pipe(b *syntax.BinaryCmd) {
 	if !ok {
 		return
 	}
-	argv := x.scene.argv(right)
+	argv := x.state.argv(right)
 	for len(argv) > 1 && (starter(path.Base(argv[0])) || strings.HasPrefix(argv[0], "-") || strings.Contains(argv[0], "=")) {
 		argv = argv[1:]
 	}
@@ -220,7 +220,7 @@ func (x *inspector) pipe(b *syntax.BinaryCmd) {
 
 // echoed examines the text that echo or printf sends into a shell.
 func (x *inspector) echoed(c *syntax.CallExpr) {
-	argv := x.scene.argv(c)
+	argv := x.state.argv(c)
 	if len(argv) > 1 && (argv[0] == "echo" || argv[0] == "printf") {
 		x.program(strings.ReplaceAll(strings.Join(argv[1:], " "), `\n`, "\n"), x.depth+1)
 	}
@@ -240,9 +240,9 @@ func (x *inspector) redirects(s *syntax.Stmt) {
 	for _, r := range s.Redirs {
 		switch r.Op {
 		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrInOut:
-			x.raw(x.scene.text(r.Word))
+			x.raw(x.state.text(r.Word))
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 && isShell(path.Base(x.scene.text(c.Args[0]))) {
+			if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 && isShell(path.Base(x.state.text(c.Args[0]))) {
 				x.fed(r)
 			}
 		}
@@ -251,9 +251,9 @@ func (x *inspector) redirects(s *syntax.Stmt) {
 
 // fed examines the text of a here-document or here-string.
 func (x *inspector) fed(r *syntax.Redirect) {
-	text := x.scene.text(r.Hdoc)
+	text := x.state.text(r.Hdoc)
 	if r.Op == syntax.WordHdoc {
-		text = x.scene.text(r.Word)
+		text = x.state.text(r.Word)
 	}
 	x.program(text, x.depth+1)
 }

@@ -23,7 +23,7 @@ func (x *inspector) judge(name string, args []string) {
 			}
 		}
 	case makesFileSystem(name):
-		if slices.ContainsFunc(args, func(a string) bool { return isDevice(x.scene.absolute(a)) }) {
+		if slices.ContainsFunc(args, func(a string) bool { return isDevice(x.state.absolute(a)) }) {
 			x.verdict.deny("making a file system on a device")
 		}
 	case name == "diskutil" && len(args) > 0 && (strings.HasPrefix(strings.ToLower(args[0]), "erase") || strings.HasPrefix(strings.ToLower(args[0]), "partition")):
@@ -39,7 +39,7 @@ func (x *inspector) judge(name string, args []string) {
 
 // raw denies a write to a device that holds data.
 func (x *inspector) raw(to string) {
-	if isDevice(x.scene.absolute(to)) {
+	if isDevice(x.state.absolute(to)) {
 		x.verdict.deny("writing raw to a device")
 	}
 }
@@ -54,7 +54,7 @@ func (x *inspector) remove(args []string) {
 		return
 	}
 	for _, a := range operands(args) {
-		if x.scene.precious(a) {
+		if x.state.precious(a) {
 			x.verdict.deny("removing the root folder or the home")
 		}
 		if strings.Contains(a, unknown) {
@@ -84,7 +84,7 @@ func (x *inspector) find(args []string) {
 			return
 		}
 	}
-	if removes && slices.ContainsFunc(where, x.scene.precious) {
+	if removes && slices.ContainsFunc(where, x.state.precious) {
 		x.verdict.deny("removing the root folder or the home")
 	}
 }
@@ -97,7 +97,7 @@ func (x *inspector) permissions(name string, args []string) {
 	}
 	recursive := hasFlag(args, "R", "--recursive")
 	for _, a := range ops {
-		dir, all := x.scene.folderOf(a)
+		dir, all := x.state.folderOf(a)
 		if dir == "/" && (recursive || !all) {
 			x.verdict.deny("changing the root folder's permissions")
 		}

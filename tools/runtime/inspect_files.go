@@ -32,7 +32,7 @@ type namedFiles struct {
 // each variable in set, which the call sets. env is the command's environment as NAME=VALUE. home
 // and cwd are absolute.
 func fileNames(command, home, cwd string, env []string, set map[string]string) namedFiles {
-	f := &finder{start: cwd, scene: scene{home: home, cwd: cwd, vars: map[string]string{}}, seen: map[string]bool{}}
+	f := &finder{start: cwd, shellState: shellState{home: home, cwd: cwd, vars: map[string]string{}}, seen: map[string]bool{}}
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
 		f.vars[name] = value
@@ -52,7 +52,7 @@ func fileNames(command, home, cwd string, env []string, set map[string]string) n
 // finder walks through a command and collects the names.
 type finder struct {
 	namedFiles
-	scene
+	shellState
 	start string
 	words int
 	seen  map[string]bool

@@ -8,15 +8,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// scene is the state of the shell at one point of a command, as far as it can be known. It gives
+// shellState is the state of the shell at one point of a command, as far as it can be known. It gives
 // words and paths their meaning.
-type scene struct {
+type shellState struct {
 	home, cwd string
 	vars      map[string]string // set by the command so far; a value may hold unknown
 }
 
 // assign stores the variables that the command sets.
-func (c *scene) assign(list []*syntax.Assign) {
+func (c *shellState) assign(list []*syntax.Assign) {
 	for _, a := range list {
 		if a.Name == nil || a.Naked {
 			continue
@@ -30,7 +30,7 @@ func (c *scene) assign(list []*syntax.Assign) {
 }
 
 // changeFolder follows a cd.
-func (c *scene) changeFolder(args []string) {
+func (c *shellState) changeFolder(args []string) {
 	to := c.home
 	for _, a := range args {
 		if a == "-" {
@@ -45,7 +45,7 @@ func (c *scene) changeFolder(args []string) {
 
 // precious reports whether removing a path would remove the root folder or the home: the path is
 // one of them, a folder above the home, or everything inside ("~/*").
-func (c *scene) precious(p string) bool {
+func (c *shellState) precious(p string) bool {
 	if p == "" || strings.Contains(p, unknown) {
 		return false
 	}
@@ -55,7 +55,7 @@ func (c *scene) precious(p string) bool {
 
 // folderOf strips a last component that matches everything in a folder, and reports whether there
 // was one.
-func (c *scene) folderOf(p string) (dir string, all bool) {
+func (c *shellState) folderOf(p string) (dir string, all bool) {
 	if slices.Contains([]string{"*", ".*", "**", "{*,.*}", ".[!.]*", "?*"}, path.Base(p)) {
 		return c.absolute(strings.TrimSuffix(p, path.Base(p))), true
 	}
@@ -63,7 +63,7 @@ func (c *scene) folderOf(p string) (dir string, all bool) {
 }
 
 // absolute cleans a path, relative to the current folder of the command.
-func (c *scene) absolute(p string) string {
+func (c *shellState) absolute(p string) string {
 	if p == "" {
 		return c.cwd
 	}

@@ -14,7 +14,7 @@ const unknown = "\x00"
 const maxBraces = 64
 
 // argv returns the words of a simple command.
-func (c *scene) argv(call *syntax.CallExpr) []string {
+func (c *shellState) argv(call *syntax.CallExpr) []string {
 	var out []string
 	for _, w := range call.Args {
 		out = append(out, c.fields(w)...)
@@ -23,7 +23,7 @@ func (c *scene) argv(call *syntax.CallExpr) []string {
 }
 
 // fields expands a shell word into words, as far as that is possible without running anything.
-func (c *scene) fields(w *syntax.Word) []string {
+func (c *shellState) fields(w *syntax.Word) []string {
 	var out []string
 	for _, plain := range braces(w) {
 		text, split := c.parts(plain.Parts, false)
@@ -37,7 +37,7 @@ func (c *scene) fields(w *syntax.Word) []string {
 }
 
 // text expands a word without splitting it.
-func (c *scene) text(w *syntax.Word) string {
+func (c *shellState) text(w *syntax.Word) string {
 	if w == nil {
 		return ""
 	}
@@ -75,7 +75,7 @@ func braces(w *syntax.Word) []*syntax.Word {
 
 // parts expands the parts of a word. split reports whether the shell would split the result at its
 // blanks.
-func (c *scene) parts(parts []syntax.WordPart, quoted bool) (text string, split bool) {
+func (c *shellState) parts(parts []syntax.WordPart, quoted bool) (text string, split bool) {
 	var b strings.Builder
 	for i, part := range parts {
 		switch p := part.(type) {
@@ -98,7 +98,7 @@ func (c *scene) parts(parts []syntax.WordPart, quoted bool) (text string, split 
 }
 
 // literal removes backslashes and expands a leading tilde.
-func (c *scene) literal(s string, first, quoted bool) string {
+func (c *shellState) literal(s string, first, quoted bool) string {
 	if first && (s == "~" || strings.HasPrefix(s, "~/")) {
 		s = c.home + s[1:]
 	}
@@ -119,7 +119,7 @@ func (c *scene) literal(s string, first, quoted bool) string {
 }
 
 // parameter returns the value of a variable that the command has set, or of HOME and PWD.
-func (c *scene) parameter(p *syntax.ParamExp) string {
+func (c *shellState) parameter(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil {
 		return unknown
 	}
