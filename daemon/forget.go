@@ -10,8 +10,9 @@ import (
 	"hob/daemon/toolset"
 )
 
-// forgetSession removes what was said in a session from the database, the index and the files of its artifacts, and names the backups that may still hold it. After a
-// kill, the next start removes what is left: the index sees another origin, and artifacts without a row are swept.
+// forgetSession removes the texts of a session from the database, from the index and from its artifacts, and names the backups that may
+// still contain them. After a kill, the next start removes the rest: the origin of the index has changed, and artifacts without a row are
+// removed.
 func forgetSession(ctx context.Context, d *daemon, name string) (api.Forgotten, error) {
 	var f store.Forgotten
 	err := d.tools.Remembers.Forget(ctx, func() (toolset.MemoryGone, error) {

@@ -102,7 +102,7 @@ func (s Store) put(data io.Reader) (Artifact, error) {
 	return w.row, err
 }
 
-// Writer is an artifact whose bytes arrive in pieces. It has no row yet: what a crash leaves of it is swept. Keep or Discard ends it.
+// Writer is an artifact whose bytes arrive in pieces. Keep or Discard ends it. It has no row until Keep, so Sweep removes it after a crash.
 type Writer struct {
 	store Store
 	row   Artifact
@@ -137,7 +137,7 @@ func (w *Writer) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Sync makes the bytes durable that were written. A caller that still waits for others saves that time at the end.
+// Sync makes the written bytes durable. A caller that still waits for other work saves this time at the end.
 func (w *Writer) Sync() error { return w.file.Sync() }
 
 // Keep stores the artifact with a name for people and returns its id. source says where foreign bytes come from; it is "" for those that hob or

@@ -32,8 +32,8 @@ type incoming struct {
 // AcceptFiles commits an input with the files that came with it.
 //
 // It first writes the bytes durably, as artifacts and as copies in attachments/SEQ, where SEQ is the number of the future inbox row. Then
-// it commits the rows of the artifacts and of the input in one transaction. So the files of a row exist as soon as the row does, and
-// files that a crash leaves have no row and are swept.
+// it commits the rows of the artifacts and of the input in one transaction. The files of a row therefore exist as soon as the row does.
+// Files that a crash leaves have no row, and Sweep removes them.
 //
 // The name of a part becomes the path of its copy in the workspace. That tells the model where the file is; relative paths of tools begin
 // there.

@@ -18,8 +18,8 @@ import (
 // sniffed is the number of bytes from which a file's type is detected (MIME Sniffing, section 5.2, reads at most 1,445).
 const sniffed = 512
 
-// Enclose writes the bytes of a file that a message sends durably. path says where the file comes from. The row is committed together
-// with the message's row; without it the bytes are swept at the next start. A file larger than event.MaxEnclosed is only described.
+// Enclose durably writes the bytes of a file that a message sends. path says where the file comes from. The row is committed together with
+// the message's row. Bytes without a row are removed at the next start. A file larger than event.MaxEnclosed is only described.
 func (s Store) Enclose(ctx context.Context, path string, size int64, data io.Reader) (event.Enclosed, error) {
 	if err := ctx.Err(); err != nil {
 		return event.Enclosed{}, err
@@ -82,8 +82,8 @@ func (s Store) RunCleanup(ctx context.Context, wake <-chan struct{}) error {
 	}
 }
 
-// RemoveSent removes the files of messages that were delivered, or abandoned long ago. It commits the removal of their rows first; bytes
-// that a crash leaves are swept.
+// RemoveSent removes the files of messages that were delivered, or abandoned long ago. It first commits the removal of their rows. Bytes
+// that a crash leaves are removed by Sweep.
 func (s Store) RemoveSent(ctx context.Context) error {
 	ids, err := s.Rows.ForgetEnclosed(ctx)
 	if err != nil {

@@ -3,10 +3,10 @@ package artifacts
 // idLen is the length of an id: an a and nine more characters.
 const idLen = 10
 
-// Uses notes which artifacts are named by texts that go away and which by texts that stay.
+// Uses records which artifacts are named by deleted texts and which by remaining texts.
 type Uses struct{ gone, kept map[string]bool }
 
-// NewUses returns the uses of the artifacts with these ids, none so far.
+// NewUses returns empty uses of the artifacts with these ids.
 func NewUses(ids []string) Uses {
 	u := Uses{make(map[string]bool, len(ids)), make(map[string]bool, len(ids))}
 	for _, id := range ids {
@@ -15,8 +15,7 @@ func NewUses(ids []string) Uses {
 	return u
 }
 
-// Note reads a text that goes away or stays. Any occurrence of an id counts, because a text may be JSON, where an escape such as \n may stand
-// directly before it.
+// Note reads a deleted or a remaining text. Any occurrence of an id counts. In JSON an escape such as \n may directly precede it.
 func (u Uses) Note(text []byte, goes bool) {
 	named := u.kept
 	if goes {
@@ -32,7 +31,7 @@ func (u Uses) Note(text []byte, goes bool) {
 	}
 }
 
-// Unneeded returns the ids that only texts which go away have named, in no order.
+// Unneeded returns the ids that only deleted texts have named, in no order.
 func (u Uses) Unneeded() []string {
 	list := []string{}
 	for id, gone := range u.gone {

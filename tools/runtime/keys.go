@@ -110,7 +110,7 @@ func (s *keySearch) look(dir string, entries []fs.DirEntry) {
 	s.seen += len(entries)
 }
 
-// keysFresh is how long the result of a search is used again, so that a command that nobody has to allow searches once.
+// keysFresh is how long the result of a search is valid. A command that needs no approval therefore searches only once.
 const keysFresh = 2 * time.Second
 
 // search says when a folder was searched, and how it was then.

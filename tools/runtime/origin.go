@@ -54,8 +54,8 @@ func (o *origin) writing() (since time.Time, why string) {
 // about to write to the process.
 func (o *origin) gotTaintedInput() { o.taint(afterInput, byInput, FileClock()) }
 
-// sawForeign makes all output foreign, and all files that the process has written since its start,
-// because nobody knows when it read the foreign text.
+// sawForeign makes all output foreign, and all files that the process has written since its start, because the time at which it read the
+// foreign text is unknown.
 func (o *origin) sawForeign() { o.taint(seesFiles, bySight, time.Time{}) }
 
 // taint makes output and files foreign from since on. An earlier reason, and an earlier time, win.

@@ -25,7 +25,7 @@ type processTree struct {
 	since     uint64 // start of the shell; older processes do not belong to it
 	begun     time.Time
 	mark      []byte
-	sandboxed bool // the leader is the sandbox. It ends after the processes inside it, and takes them along if it is ended first
+	sandboxed bool // the leader is the sandbox. It ends after the processes inside it; if it is ended first, they end with it
 }
 
 // processTree returns the tree of a started command. It reads the start time of the shell, which
@@ -82,7 +82,7 @@ func (k processTree) killYounger(pid int) {
 	for last := pid; ; {
 		if pid++; pid > last {
 			if last = lastNumber("/proc/loadavg"); pid > last || last-pid > mostRecent {
-				return // all were looked at, or the ids began anew; the next scan finds what is left
+				return // all were looked at, or the ids started again from the lowest; the next scan finds the others
 			}
 		}
 		if s, ok := statOf(pid); ok && k.owns(s) {

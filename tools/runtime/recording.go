@@ -54,7 +54,7 @@ func (r *recording) run() error {
 			_, r.err = r.writer.Write(piece)
 		}
 		if written += len(piece); r.err == nil && written == r.limit {
-			r.err = r.writer.Sync() // the command still prints what is not kept
+			r.err = r.writer.Sync() // the command still prints bytes that are not kept
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func (r *recording) result() (tools.ArtifactWriter, error) {
 	return w, r.err
 }
 
-// discard removes what was written, if nobody has taken it.
+// discard removes the written file, if the result was not used.
 func (r *recording) discard() error {
 	if w, _ := r.result(); w != nil {
 		return w.Discard()

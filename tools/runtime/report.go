@@ -111,7 +111,7 @@ func (e executor) noticeForeign(p *proc) bool {
 	return true
 }
 
-// marked returns a mark for each file that a command may have filled with foreign text.
+// marked returns a mark for each file into which a command may have written foreign text.
 func (e executor) marked(p *proc) []tools.Mark {
 	since, why := p.text.writing()
 	if why == "" {

@@ -15,7 +15,7 @@ import (
 // serviceGrace is the time between the end of a service's input, or TERM, and KILL.
 const serviceGrace = 2 * time.Second
 
-// ServiceSpec describes a program that runs beside hob and speaks over its stdin and stdout, such as an MCP server.
+// ServiceSpec describes a program that runs as long as hob needs it and speaks over its stdin and stdout, such as an MCP server.
 type ServiceSpec struct {
 	Name string
 	Argv []string
@@ -88,7 +88,7 @@ func (v *Service) supervise(spawn *sys.Group, o order, started chan<- error) err
 		}
 		err = errors.Join(err, closing)
 	}
-	// What the program said last is still in the pipes. A process that has escaped may keep them open.
+	// The last output of the program is still in the pipes. A process that has escaped may keep them open.
 	late := make(chan struct{})
 	defer time.AfterFunc(drainTime, func() { close(late) }).Stop()
 	for _, o := range []*serviceOutput{out, errs} {
@@ -154,7 +154,7 @@ func (v *Service) wait(r *running, exited <-chan error) (waited error, gone bool
 // commands.
 const serviceCheck = 2 * time.Second
 
-// Stop begins the end of the program and of all its processes. Ended tells when it is over.
+// Stop starts to end the program and all its processes. Ended is closed when that is done.
 func (v *Service) Stop() { v.once.Do(func() { close(v.stop) }) }
 
 // Ended is closed when all processes have ended.

@@ -14,7 +14,7 @@ import (
 // MaxArgs limits the arguments of a skill, in bytes.
 const MaxArgs = 8_000
 
-// place matches what arguments replace in a skill: $1 to $9, $ARGUMENTS, $name, and \$ for a dollar sign that stays.
+// place matches the parts of a skill that arguments replace: $1 to $9, $ARGUMENTS, $name, and \$ for a literal dollar sign.
 var place = sys.Regexp(`\\\$|\$(?:[1-9]\b|ARGUMENTS\b|[a-z][a-z0-9_]*\b)`)
 
 // word is an argument, quoted or not.
@@ -73,7 +73,7 @@ func Fill(name, body, args string) (string, error) {
 	return filled, nil
 }
 
-// fits refuses words that do not match the places. free: any words may come.
+// fits refuses words that do not match the places. free means that any number of words is allowed.
 func fits(name string, list, positional []word, places int, free bool) error {
 	switch {
 	case len(positional) < places:
@@ -86,7 +86,7 @@ func fits(name string, list, positional []word, places int, free bool) error {
 	return tools.Refuse(tools.Validation, "put quotes around what belongs together: /"+name+suggested(list, places), "the arguments are ambiguous: %d words for %d places", len(positional), places)
 }
 
-// suggested joins the words that are too many with the last one that has a place.
+// suggested joins the surplus words with the last word that has a place.
 func suggested(list []word, places int) string {
 	var out []string
 	n, open := 0, false
@@ -121,7 +121,7 @@ func suggested(list []word, places int) string {
 
 func quoted(s string) string { return `"` + strings.ReplaceAll(s, `"`, `'`) + `"` }
 
-// replaced fills the places in one pass, so that a value is never filled itself. Places without a value stay.
+// replaced fills all places in one pass, so that a value is never itself filled. Places without a value stay.
 func replaced(form *regexp.Regexp, body string, values map[string]string) string {
 	return form.ReplaceAllStringFunc(body, func(p string) string {
 		if p == `\$` {

@@ -29,7 +29,7 @@ type Facts struct {
 	Skills Accepted
 }
 
-// theme is what a group of tools is for, in words that name none of them.
+// theme describes the purpose of a group of tools without naming any of them.
 type theme struct{ groups, title, text string }
 
 // themes are the parts of the summary, in order. A test keeps them free of the names of tools.
@@ -53,7 +53,7 @@ func themes() []theme {
 	}
 }
 
-// Summary is the deterministic summary. It is made of hob's own words and the names of accepted skills alone.
+// Summary returns the summary that needs no model. It contains only hob's own words and the names of accepted skills.
 func (f Facts) Summary() string {
 	var b strings.Builder
 	b.WriteString("# What hob can do here\n")
@@ -129,7 +129,7 @@ type RefreshOutput struct {
 	Text string `json:"text" jsonschema:"what it says"`
 }
 
-// NewRefresh builds the tool capabilities_refresh. It writes the deterministic summary; in a turn, a model then words it better.
+// NewRefresh builds the tool capabilities_refresh. It writes the summary that needs no model; in a turn, a model then rewrites it.
 func NewRefresh(f Facts) tools.Tool {
 	return tools.New[RefreshInput, RefreshOutput](tools.Spec{
 		Name: "capabilities_refresh", Group: group,
@@ -153,7 +153,7 @@ func (f Facts) intent(_ context.Context, call tools.Call, _ RefreshInput) (tools
 	}, err
 }
 
-// assistPrompt asks a model for better words. The text that it works on is hob's own.
+// assistPrompt asks a model to rewrite the summary. The summary is hob's own text.
 const assistPrompt = `Write a short summary in Markdown of what this assistant can do, by themes with a heading each, for the assistant's own instructions. Keep every theme and every name of a skill. Name no tool, add nothing, at most 400 words.`
 
 func (f Facts) run(_ context.Context, call tools.Call, _ RefreshInput, _ tools.Intent) (tools.Result, error) {
@@ -175,7 +175,7 @@ func (f Facts) run(_ context.Context, call tools.Call, _ RefreshInput, _ tools.I
 	return done, nil
 }
 
-// acceptable says what is wrong with a model's summary: the deterministic one then stays.
+// acceptable returns why a model's summary cannot be used. The summary that needs no model then stays.
 func (f Facts) acceptable(text string) error {
 	switch {
 	case len(text) > maxCapabilities || !utf8.ValidString(text):

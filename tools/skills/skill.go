@@ -1,5 +1,5 @@
-// Package skills holds the tools about what hob can do: skill (instructions that the owner has accepted) and capabilities_refresh (a
-// summary for the prompt). They read what the owner accepted, and write CAPABILITIES.md; they never accept anything.
+// Package skills holds the tools about hob's abilities: skill (instructions that the owner has accepted) and capabilities_refresh (a
+// summary for the prompt). They read accepted skills and write CAPABILITIES.md. They never accept a skill.
 package skills
 
 import (
@@ -23,11 +23,11 @@ type Skill struct {
 	Files       []string `json:"files,omitempty" jsonschema:"its files besides SKILL.md"`
 }
 
-// Accepted gives the skills that the owner has accepted, as they were then.
+// Accepted gives the skills as they were when the owner accepted them.
 type Accepted interface {
 	// Accepted lists them by name.
 	Accepted() []Skill
-	// Body returns one with the text of its SKILL.md below the front matter. The error of an unknown name is ErrUnknown.
+	// Body returns a skill with the text of its SKILL.md after the front matter. The error for an unknown name is ErrUnknown.
 	Body(name string) (Skill, string, error)
 }
 
@@ -58,7 +58,7 @@ func New(from Accepted) tools.Tool {
 
 type skillTool struct{ from Accepted }
 
-// intent needs no scopes: a skill gives no rights, and its text is what the owner accepted.
+// intent needs no scopes: a skill gives no rights, and the owner has accepted its text.
 func (t skillTool) intent(_ context.Context, call tools.Call, in Input) (tools.Intent, error) {
 	if in.Action != "list" && in.Name == "" {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "skill with action list shows the names", "name: it is missing")
@@ -107,14 +107,14 @@ func (t skillTool) list() (tools.Result, error) {
 	return tools.Result{Content: strings.TrimSuffix(b.String(), "\n"), Data: Output{Skills: all}}, nil
 }
 
-// Used is a skill whose places are filled.
+// Used is a skill with arguments in its places.
 type Used struct {
 	Skill        Skill
 	Instructions string // the body with the arguments
 	Text         string // Instructions with a heading, for the model
 }
 
-// Narrowing says which tools remain; nil: all.
+// Narrowing names the remaining tools; nil means all.
 func (u Used) Narrowing() *event.Skill {
 	n := &event.Skill{Name: u.Skill.Name}
 	if u.Skill.Tools != nil {
@@ -133,7 +133,7 @@ func Use(from Accepted, name, args string) (Used, error) {
 	return Used{s, filled, heading(s) + filled}, err
 }
 
-// find reads a skill; for an unknown name it names the nearest.
+// find reads a skill. For an unknown name it suggests the nearest one.
 func find(from Accepted, name string) (Skill, string, error) {
 	s, body, err := from.Body(name)
 	if !errors.Is(err, ErrUnknown) {
@@ -150,7 +150,7 @@ func find(from Accepted, name string) (Skill, string, error) {
 	return s, "", tools.Refuse(tools.NotFound, hint, "there is no accepted skill %q", name)
 }
 
-// heading says where the files of a skill are, and what its run narrows.
+// heading says where the files of a skill are, and which tools remain while it runs.
 func heading(s Skill) string {
 	text := "[skill " + s.Name + "]"
 	if len(s.Files) > 0 {
