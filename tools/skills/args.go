@@ -24,10 +24,10 @@ type word struct {
 	quoted bool
 }
 
-// Fill puts arguments into the text of a skill: $1 to $9 are the words, in quotes where they hold blanks; $ARGUMENTS is everything as it was
-// written; $name is the value of name=value. Without such places the arguments follow the text. name is the skill's, for hints.
+// Fill puts arguments into the text of a skill. $1 to $9 are the words, in quotes if they contain spaces. $ARGUMENTS is the whole text as
+// it was written. $name is the value of name=value. Without such places the arguments follow the text. name is the skill's, for hints.
 //
-// More words than places are refused, because it cannot be known which of them belong together. Without arguments nothing is replaced.
+// More words than places are refused, because it is unknown which of them belong together. Without arguments nothing is replaced.
 func Fill(name, body, args string) (string, error) {
 	args = strings.TrimSpace(args)
 	if len(args) > MaxArgs {
