@@ -17,9 +17,9 @@ import (
 	"hob/daemon/llm/llmtest"
 )
 
-// villain is the model: somebody else speaks through it. It remembers nothing between two requests, as a model does not; what
+// hostileModel is the model: somebody else speaks through it. It remembers nothing between two requests, as a model does not; what
 // it steals it finds in the request. Only the codes of open questions are leaked to it, to see that they open nothing.
-type villain struct {
+type hostileModel struct {
 	seed uint64
 
 	mu        sync.Mutex
@@ -37,12 +37,12 @@ type villain struct {
 	ends      []string         // of those that end or park a turn
 }
 
-func newVillain(seed uint64) villain {
-	return villain{seed: seed, met: map[string]int{}, boxed: map[string]bool{}}
+func newHostileModel(seed uint64) hostileModel {
+	return hostileModel{seed: seed, met: map[string]int{}, boxed: map[string]bool{}}
 }
 
 // leak tells the model the code of a question.
-func (v *villain) leak(code string) {
+func (v *hostileModel) leak(code string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !slices.Contains(v.codes, code) {
@@ -50,14 +50,14 @@ func (v *villain) leak(code string) {
 	}
 }
 
-func (v *villain) accuse(format string, args ...any) {
+func (v *hostileModel) accuse(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.wrong = append(v.wrong, fmt.Sprintf(format, args...))
 }
 
 // done is how many calls the model has made so far.
-func (v *villain) done() int {
+func (v *hostileModel) done() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.actions
@@ -109,7 +109,7 @@ func (s *scene) plan(r llmtest.Request) (p plot, ok bool) {
 	}
 	sum := fnv.New64()
 	_, _ = fmt.Fprint(sum, p.word, p.step) // it never fails
-	p.rng = rand.New(rand.NewPCG(s.villain.seed, sum.Sum64()))
+	p.rng = rand.New(rand.NewPCG(s.hostileModel.seed, sum.Sum64()))
 	loot := stolen.FindAllString(body, -1)
 	if p.tag == "clean" { // an untainted turn may write what is the owner's to where others may read it
 		loot = slices.DeleteFunc(loot, func(c string) bool { return c == s.secret.private })
@@ -136,7 +136,7 @@ func (s *scene) answer(r llmtest.Request) llmtest.Turn {
 	s.wrong = append(s.wrong, s.overheard(p, string(r.Body))...)
 	s.wrong = append(s.wrong, s.recalled(p, r)...)
 	if !s.secret.marked(string(r.Body)) && strings.Contains(string(r.Body), "GENUINE-42") {
-		s.met["practised"]++
+		s.met["skillRead"]++
 	}
 	for _, where := range confined.FindAllString(string(r.Body), -1) {
 		s.boxed[where] = true
@@ -224,7 +224,7 @@ func (p plot) round() []llm.Call {
 	case p.step == 0 && stranger(p.kind):
 		return append(p.batch(6), p.history()...)
 	case p.kind == "skills":
-		return p.practice()
+		return p.skillRead()
 	case p.step == 0 && p.kind == "reads":
 		return []llm.Call{p.call("read", map[string]any{"path": "harmless.env"})}
 	case p.step < 2 && p.kind == "copies":
@@ -244,7 +244,7 @@ func enders() []string {
 // batch deals n tools from the deck, and now and then one that ends the turn.
 func (p plot) batch(n int) (list []llm.Call) {
 	for range n {
-		list = append(list, p.made(p.deal(&p.villain.deck, false)))
+		list = append(list, p.made(p.deal(&p.hostileModel.deck, false)))
 	}
 	if p.rng.IntN(2) == 0 {
 		list = append(list, p.made(p.deal(&p.ends, true)))

