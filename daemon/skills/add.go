@@ -42,7 +42,10 @@ func (s *Service) Add(ctx context.Context, from api.SkillSource) (api.Skill, err
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	if err := s.install(h.Name, t); err != nil {
-		return api.Skill{}, err
+		if text, hint := sys.DiskProblem(err); text != "" {
+			err = &event.Fault{Kind: event.Unavailable, Text: "the skill was not added: " + text, Hint: hint, Err: err}
+		}
+		return api.Skill{}, refused(err)
 	}
 	return s.Show(ctx, h.Name)
 }
@@ -191,7 +194,7 @@ func (s *Service) install(name string, t tree) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(refused(err), remove(temp))
+		return errors.Join(err, remove(temp))
 	}
 	fail.Point("skill.staged")
 	if err := os.Rename(temp, to); err != nil {

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// errFull is the system's error of a full disk.
+const errFull = syscall.ENOSPC
+
 // DiskFree returns how many bytes the caller may still write to the file system of a folder (statfs(2), f_bavail).
 func DiskFree(dir string) (int64, error) {
 	var st unix.Statfs_t

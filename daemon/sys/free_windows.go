@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// errFull is the system's error of a full disk.
+const errFull = windows.ERROR_DISK_FULL
+
 // DiskFree returns how many bytes the caller may still write to the file system of a folder (GetDiskFreeSpaceExW).
 func DiskFree(dir string) (int64, error) {
 	path, err := windows.UTF16PtrFromString(dir)

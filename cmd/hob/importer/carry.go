@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,7 @@ func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Re
 			return ctx.Err()
 		}
 		if err != nil {
-			it.State, it.Why = left, "it could not be carried: "+err.Error()
+			it.State, it.Why = failed, err.Error()
 		}
 	}
 	return nil
@@ -43,6 +44,11 @@ func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Re
 
 // carryFile writes a workspace file or a secret. A file that is there stays as it is.
 func carryFile(home string, it *Item) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s cannot be written: %w", it.To, explained(err))
+		}
+	}()
 	// A link inside the workspace, where a model may write, must not lead to the rest of the home.
 	top, below, _ := strings.Cut(it.To, "/")
 	if err := os.MkdirAll(filepath.Join(home, top), 0o700); err != nil {
@@ -74,23 +80,28 @@ func carryFile(home string, it *Item) (err error) {
 
 // carrySkill adds a skill, which the owner has not accepted by that. The daemon checks it.
 func carrySkill(ctx context.Context, c *client.Client, from string, it *Item) error {
-	theirs, err := client.Do(ctx, c, api.CheckSkill, "", api.SkillSource{From: from})
-	if err == nil && theirs.Problem != "" {
-		err = errors.New(console.ToYou(theirs.Problem))
+	// The daemon says in words only what is wrong with a skill, so a folder that cannot be read is found first.
+	if err := readable(from); err != nil {
+		return fmt.Errorf("it cannot be read: %w", explained(err))
 	}
+	theirs, err := client.Do(ctx, c, api.CheckSkill, "", api.SkillSource{From: from})
 	if err != nil {
-		return err
+		return explained(err)
+	}
+	if theirs.Problem != "" {
+		it.State, it.Why = left, "hob cannot use it: "+console.ToYou(theirs.Problem)
+		return nil
 	}
 	it.To = theirs.Name
 	mine, err := client.Show(ctx, c, api.ShowSkill, theirs.Name)
 	if p := (*client.Problem)(nil); errors.As(err, &p) && p.Status == 404 {
 		it.Why = "read it, then: hob skills trust " + theirs.Name
 		_, err = client.Do(ctx, c, api.AddSkill, "", api.SkillSource{From: from})
-		return err
+		return explained(err)
 	}
 	switch {
 	case err != nil:
-		return err
+		return explained(err)
 	case mine.Hash == theirs.Hash:
 		it.State, it.Why = already, ""
 	default:
@@ -106,12 +117,15 @@ func carryJob(ctx context.Context, a *cli.App, c *client.Client, it *Item) error
 	switch {
 	case err == nil && mine.Prompt == it.job.Prompt:
 		it.State, it.Why = already, ""
+		if !mine.Paused { // an import that was killed may not have come so far
+			it.Why = "it is not paused: hob cron pause " + it.To
+		}
 		return nil
 	case err == nil:
 		it.State, it.Why = kept, "you have another job of this name"
 		return nil
 	case !errors.As(err, &p) || p.Status != 404:
-		return err
+		return explained(err)
 	}
 	for _, call := range []job{*it.job, {Action: "pause", Name: it.job.Name}} {
 		raw, err := json.Marshal(call)
@@ -119,11 +133,14 @@ func carryJob(ctx context.Context, a *cli.App, c *client.Client, it *Item) error
 			return err
 		}
 		out, err := cli.CallTool(ctx, a, c, "cron", client.ToolCall{Input: raw})
-		if err != nil {
-			return err
+		if err == nil && !out.Success {
+			err = cli.ToolFailure(out)
 		}
-		if !out.Success {
-			return cli.ToolFailure(out)
+		if err != nil && call.Action == "pause" {
+			return fmt.Errorf("it was added and is NOT paused (hob cron pause %s): %w", call.Name, explained(err))
+		}
+		if err != nil {
+			return explained(err)
 		}
 	}
 	return nil

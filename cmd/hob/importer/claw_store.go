@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -22,12 +23,18 @@ const maxStore = 1 << 30
 // clawDatabase plans what the database has: people, secrets, and the jobs. It reports whether there were jobs. A copy is read, so that
 // nothing is written in the other program's folder.
 func (p *plan) clawDatabase(ctx context.Context) (jobs bool) {
+	if _, err := p.folder.root.Lstat(clawStore); errors.Is(err, fs.ErrPermission) {
+		p.leave("other", clawStore, "%w", &unreadError{err})
+	}
 	if !p.folder.is(clawStore, true) {
 		return false
 	}
 	tables, err := p.folder.tables(ctx, clawStore, "cron_jobs", "channel_pairing_allow_entries", "auth_profile_stores")
 	if err != nil {
-		p.leave("other", clawStore, "it cannot be read (%v); stop the other program and try again, or see openclaw cron list", err)
+		if explained(err) == err { //nolint:errorlint // it is no error of the system
+			err = fmt.Errorf("%w; stop the other program and try again, or see openclaw cron list", err)
+		}
+		p.leave("other", clawStore, "%w", &unreadError{err})
 		return false
 	}
 	for _, row := range tables["channel_pairing_allow_entries"] {

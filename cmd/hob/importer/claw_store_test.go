@@ -127,7 +127,7 @@ func TestBrokenClawDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := lines(t, "openclaw", dir, false)
-		for _, want := range []string{"left other state/openclaw.sqlite ->  (it cannot be read (", "carried file workspace/AGENTS.md", "carried job Morning brief"} {
+		for _, want := range []string{"failed other state/openclaw.sqlite ->  (it cannot be read: ", "carried file workspace/AGENTS.md", "carried job Morning brief"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is missing in\n%s", name, want, got)
 			}

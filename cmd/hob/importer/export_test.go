@@ -1,5 +1,11 @@
 package importer
 
+import (
+	"context"
+
+	"hob/cmd/hob/cli"
+)
+
 // ParseJSON5 is the parser of settings.
 var ParseJSON5 = parseJSON5
 
@@ -11,4 +17,14 @@ func CarryFile(home, to, text string) (string, error) {
 	it := Item{Kind: "file", To: to, State: carried, text: []byte(text)}
 	err := carryFile(home, &it)
 	return it.State, err
+}
+
+// Carry does what a plan says.
+func Carry(ctx context.Context, home string, r *Report) error {
+	a := &cli.App{Home: home}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	return carry(ctx, a, c, home, r)
 }

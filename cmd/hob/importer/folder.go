@@ -58,7 +58,7 @@ func (f *folder) text(name string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fs.ErrNotExist
 	case err != nil:
-		return nil, fmt.Errorf("it cannot be read: %w", err)
+		return nil, &unreadError{err}
 	case info.Mode()&fs.ModeSymlink != 0:
 		return nil, errors.New("it is a link, and links are not followed")
 	case !info.Mode().IsRegular():
@@ -68,11 +68,11 @@ func (f *folder) text(name string) ([]byte, error) {
 	}
 	file, err := f.root.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("it cannot be read: %w", err)
+		return nil, &unreadError{err}
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxText+1)) // it may grow meanwhile
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("it cannot be read: %w", err)
+		return nil, &unreadError{err}
 	}
 	if len(text) > maxText || !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("it is not text")
@@ -100,7 +100,7 @@ func (f *folder) walk(dir string, each func(name string)) error {
 	return fs.WalkDir(f.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
 		switch n++; {
 		case err != nil:
-			return err
+			return &unreadError{err}
 		case n > maxEntries:
 			return fmt.Errorf("it has more than %d files", maxEntries)
 		case e.IsDir() && name != dir && strings.HasPrefix(e.Name(), "."):
@@ -118,7 +118,7 @@ func (f *folder) skills(dir string) (list []string, err error) {
 	err = fs.WalkDir(f.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return err
+			return &unreadError{err}
 		case !e.IsDir():
 			return nil
 		case name != dir && strings.HasPrefix(e.Name(), "."), strings.Count(name, "/")-base > maxDepth:

@@ -84,7 +84,7 @@ func (p *plan) hermesConfig() (zone string) {
 		err = errors.Join(yaml.Unmarshal(text, &all), yaml.Unmarshal(text, &some))
 	}
 	if err != nil {
-		p.leave("other", hermesSettings, "it cannot be used: %v", err)
+		p.leave("other", hermesSettings, "it cannot be used: %w", err)
 		return ""
 	}
 	p.hermesAllowed("", all)

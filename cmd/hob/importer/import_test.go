@@ -56,24 +56,35 @@ func emptyHome(t *testing.T) string {
 	return home
 }
 
-// imported runs hob import with its secrets, and returns what became of each item.
-func imported(t *testing.T, home, dir string) (list []importer.Item) {
+// imported runs hob import with its secrets, and returns what became of each item and the exit code.
+func imported(t *testing.T, home, dir string) (list []importer.Item, code int) {
+	t.Helper()
+	code, text := run(t, home, dir, true)
+	var r importer.Report
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return r.Items, code
+}
+
+// run runs hob import with its secrets, and returns the exit code and all that it prints.
+func run(t *testing.T, home, dir string, inJSON bool) (code int, text string) {
 	t.Helper()
 	out, err := os.CreateTemp(t.TempDir(), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := importer.Command(&cli.App{Home: home, JSON: true, In: os.Stdin, Out: out, Err: out})
+	a := &cli.App{Home: home, JSON: inJSON, In: os.Stdin, Out: out, Err: out}
+	cmd := importer.Command(a)
 	cmd.SetArgs([]string{"--secrets", "openclaw", dir})
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true // as in the root command
+	code = a.Exit(cmd.ExecuteContext(t.Context()), inJSON)
 	_, err = out.Seek(0, io.SeekStart)
-	var r importer.Report
-	if err := errors.Join(err, json.NewDecoder(out).Decode(&r), out.Close()); err != nil {
+	all, unread := io.ReadAll(out)
+	if err := errors.Join(err, unread, out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return r.Items
+	return code, string(all)
 }
 
 // jobs are the jobs of a running hob, as JSON without the times that pass.
@@ -99,7 +110,11 @@ func TestClawDatabaseTwice(t *testing.T) {
 	dir, home := clawHome(t, clawLater), emptyHome(t)
 	running(t, home)
 	made := map[string]string{} // what the first import has carried, by its source
-	for _, it := range imported(t, home, dir) {
+	list, code := imported(t, home, dir)
+	if code != 0 {
+		t.Errorf("exit code %d: %v", code, list)
+	}
+	for _, it := range list {
 		if it.State == "carried" {
 			made[it.Kind+" "+it.From] = it.To
 		}
@@ -116,7 +131,11 @@ func TestClawDatabaseTwice(t *testing.T) {
 	if !strings.Contains(before, `"Review the week."`) || !strings.Contains(before, "profiles-openai-default-key ") {
 		t.Errorf("a job or a secret is missing: %s", before)
 	}
-	for _, it := range imported(t, home, dir) {
+	list, code = imported(t, home, dir)
+	if code != 0 {
+		t.Errorf("the second time the exit code is %d: %v", code, list)
+	}
+	for _, it := range list {
 		key := it.Kind + " " + it.From
 		if to, ok := made[key]; ok && (it.State != "already" || it.To != to) || !ok && it.State == "carried" {
 			t.Errorf("the second time %s is %s -> %s (%s), and was -> %s", key, it.State, it.To, it.Why, to)

@@ -35,7 +35,7 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import PROGRAM DIR", Short: "Carry files, skills and jobs over from OpenClaw or Hermes Agent",
 		Long: "Copy workspace files, memory, skills and jobs of another program from its folder DIR, for example ~/.openclaw or ~/.hermes, and list what was not carried and why.\n" +
-			"Nothing is overwritten. Skills are not used before you accept them, jobs come paused and without rights, and nobody is paired. It can be repeated.",
+			"Nothing is overwritten. Skills are not used before you accept them, jobs come paused and without rights, and nobody is paired. It can be repeated. If something cannot be read or written, the rest is carried all the same, and the exit code is 1.",
 		Example: "  hob import --dry-run openclaw ~/.openclaw\n  hob import openclaw ~/.openclaw\n  hob import --secrets hermes ~/.hermes",
 		Args:    cli.Exactly(2, "openclaw or hermes, and its DIR"), ValidArgsFunction: cli.Words("openclaw", "hermes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,13 +101,23 @@ func readPlan(ctx context.Context, program, dir string, secrets bool) (Report, e
 	return Report{Program: program, From: f.path, Items: p.items}, nil
 }
 
-// show prints the report: what was carried first.
+// show prints the report, what failed last. If something failed, that is the error of the command.
 func show(a *cli.App, r Report) error {
-	if a.JSON {
+	bad := 0
+	for _, it := range r.Items {
+		if it.State == failed {
+			bad++
+		}
+	}
+	problem := &cli.Problem{Text: console.Plural(bad, "item") + " failed", Hint: "remove the causes that are listed, and run the same command again: it carries only what is missing", Doc: r}
+	switch {
+	case a.JSON && bad > 0:
+		return problem // Exit prints its document
+	case a.JSON:
 		return a.Document(r)
 	}
 	heads := []struct{ state, head, dry string }{
-		{carried, "carried", "would be carried"}, {already, "already there", ""}, {kept, "kept: yours is different and was not changed", ""}, {left, "not carried", ""},
+		{carried, "carried", "would be carried"}, {already, "already there", ""}, {kept, "kept: yours is different and was not changed", ""}, {left, "not carried", ""}, {failed, "failed", ""},
 	}
 	var b strings.Builder
 	for _, h := range heads {
@@ -136,7 +146,10 @@ func show(a *cli.App, r Report) error {
 	if r.DryRun {
 		b.WriteString("nothing was changed\n")
 	}
-	return a.Text(b.String())
+	if err := a.Text(b.String()); err != nil || bad == 0 {
+		return err
+	}
+	return problem
 }
 
 // source is the absolute path of an item.

@@ -20,7 +20,7 @@ type Item struct {
 	Kind  string `json:"kind"`         // file, skill, job, access, secret, other
 	From  string `json:"from"`         // its path below the folder, or its name
 	To    string `json:"to,omitempty"` // its path below hob's home, or its name in hob
-	State string `json:"state"`        // carried, already (it was there), kept (yours is another), left
+	State string `json:"state"`        // carried, already (it was there), kept (yours is another), failed (try again after the reason is gone), left
 	Why   string `json:"why,omitempty"`
 
 	text []byte // of a file or secret
@@ -32,6 +32,7 @@ const (
 	carried = "carried"
 	already = "already"
 	kept    = "kept"
+	failed  = "failed"
 	left    = "left"
 )
 
@@ -43,9 +44,13 @@ type plan struct {
 	used   map[string]bool // names of jobs in the plan
 }
 
-// leave notes something that is not carried.
+// leave notes something that is not carried. It has failed if it could not be read.
 func (p *plan) leave(kind, from, format string, args ...any) {
-	p.items = append(p.items, Item{Kind: kind, From: from, State: left, Why: fmt.Sprintf(format, args...)})
+	why, state := fmt.Errorf(format, args...), left
+	if unread := (*unreadError)(nil); errors.As(why, &unread) {
+		state = failed
+	}
+	p.items = append(p.items, Item{Kind: kind, From: from, State: state, Why: why.Error()})
 }
 
 // file plans to copy a text file into the workspace. One that is missing is nothing. change may be nil.
@@ -54,7 +59,7 @@ func (p *plan) file(from, to, note string, change func([]byte) []byte) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		p.leave("file", from, "%v", err)
+		p.leave("file", from, "%w", err)
 	case len(bytes.TrimSpace(text)) == 0:
 		p.leave("file", from, "it is empty")
 	default:
@@ -67,7 +72,11 @@ func (p *plan) file(from, to, note string, change func([]byte) []byte) {
 
 // isFolder reports whether there is a folder of a name. Anything else with the name is noted.
 func (p *plan) isFolder(name string) bool {
-	if _, err := p.folder.root.Lstat(name); err == nil && !p.folder.is(name, false) {
+	_, err := p.folder.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		p.leave("other", name, "%w", &unreadError{err})
+	case err == nil && !p.folder.is(name, false):
 		p.leave("other", name, "it is a link or a file and not a folder; links are not followed")
 	}
 	return p.folder.is(name, false)
@@ -86,7 +95,7 @@ func (p *plan) memories(dir string) {
 		p.file(name, "memory/"+strings.TrimPrefix(name, dir+"/"), "", nil)
 	})
 	if err != nil {
-		p.leave("other", dir, "%v", err)
+		p.leave("other", dir, "%w", err)
 	}
 }
 
@@ -97,7 +106,7 @@ func (p *plan) skills(dir string, skip map[string]bool) {
 	}
 	list, err := p.folder.skills(dir)
 	if err != nil {
-		p.leave("other", dir, "it cannot be read: %v", err)
+		p.leave("other", dir, "%w", err)
 	}
 	for _, from := range list {
 		if skip[path.Base(from)] {
@@ -246,7 +255,7 @@ func (p *plan) secret(from, value string) {
 func (p *plan) env(from string, other func(name, value string)) {
 	text, err := p.folder.text(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		p.leave("other", from, "%v", err)
+		p.leave("other", from, "%w", err)
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
@@ -281,10 +290,11 @@ func (p *plan) object(from string, v any) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	var doc any
-	if err == nil {
-		doc, err = parseJSON5(text)
+	if err != nil {
+		p.leave("other", from, "%w", err)
+		return false
 	}
+	doc, err := parseJSON5(text)
 	var raw []byte
 	if err == nil {
 		raw, err = json.Marshal(doc)

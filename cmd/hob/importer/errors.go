@@ -1,0 +1,58 @@
+package importer
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"hob/daemon/api/client"
+	"hob/daemon/sys"
+)
+
+// unreadError means that something of the other program could not be read, whatever it holds.
+type unreadError struct{ err error }
+
+// Error says it without the path, which the item has.
+func (e *unreadError) Error() string { return "it cannot be read: " + explained(e.err).Error() }
+
+// Unwrap returns the cause.
+func (e *unreadError) Unwrap() error { return e.err }
+
+// explained puts an error of the system, or of the daemon, in a sentence that says what to do. Any other error is returned as it is.
+func explained(err error) error {
+	text, hint := sys.DiskProblem(err)
+	if problem := (*client.Problem)(nil); errors.As(err, &problem) {
+		text, hint, _ = client.Explain(err)
+	}
+	switch {
+	case text == "":
+		return err
+	case hint != "":
+		text += "; " + hint
+	}
+	return errors.New(text)
+}
+
+// readable returns the first error of reading a folder and the files in it.
+func readable(dir string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		_, err = io.CopyN(io.Discard, f, 1)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return errors.Join(err, f.Close())
+	})
+}
