@@ -23,6 +23,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/secret"
 	"hob/daemon/sys"
 	"hob/tools"
 )
@@ -348,11 +349,11 @@ func (s *Server) answer(ctx context.Context, r tools.Result, err error) (*mcp.Ca
 	out.Content = append(out.Content, pictures...)
 	if r.Data != nil && !r.IsError {
 		raw, err := json.Marshal(r.Data)
+		if err == nil {
+			raw, err = secret.JSON(raw, s.Hide)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("encode the result: %w", err)
-		}
-		if raw = []byte(s.Hide(string(raw))); !json.Valid(raw) {
-			return s.answer(ctx, tools.Fail(tools.Conflict, "change that secret: its value cannot be taken out", "a secret is part of the result"), nil)
 		}
 		if len(raw) > 0 && raw[0] == '{' {
 			out.StructuredContent = json.RawMessage(raw)

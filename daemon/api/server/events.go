@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/secret"
 )
 
 // Limits of one stream.
@@ -197,8 +198,8 @@ func (s *stream) frame(id, name string, data any) error {
 		return fmt.Errorf("encode event: %w", err)
 	}
 	if s.hide != nil {
-		if body = []byte(s.hide(string(body))); !json.Valid(body) {
-			return errors.New("a secret is part of an event and cannot be taken out")
+		if body, err = secret.JSON(body, s.hide); err != nil {
+			return err
 		}
 	}
 	head := "event: " + name + "\n"

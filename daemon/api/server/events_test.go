@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 
 	"hob/daemon/api/server"
 	"hob/daemon/event"
+	vault "hob/daemon/secret"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -164,6 +166,47 @@ func TestFollow(t *testing.T) {
 		stop()
 		<-ended
 	})
+}
+
+// A secret whose value looks like a part of the JSON, or that the JSON writes with escapes, is taken out of an event and of a piece of text, and the stream
+// goes on.
+func TestFollowWithHostileSecrets(t *testing.T) {
+	for _, value := range []string{`","turn":`, `":"","type":"`, `"quoted"`, `ABCDEF\`, "first\nsecond", `\u0041BCDE`, "<a&b>\u2028c", "type\":\"note", `{"text":"`, "10000001"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newFakeDaemon()
+			ctx, stop := context.WithCancel(t.Context())
+			p := &pipe{header: http.Header{}, frames: make(chan string)}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				d, known := w.deps(), vault.Redactor{}
+				known.Add("x", value)
+				d.Hide = known.Text
+				server.New(d).ServeHTTP(p, httptest.NewRequestWithContext(ctx, "GET", "/v1/events", nil))
+			}()
+			synctest.Wait()
+			w.add("note", map[string]any{"args": map[string]string{"key": "it has " + value, value: "x"}, "number": 10000001})
+			w.feed.Publish(event.Piece{Turn: 1, Text: "it is " + value})
+			w.feed.Publish(event.Piece{Turn: 1, Output: value + " was printed"})
+			w.add("turn.finished", nil)
+			text := p.rest()
+			for _, want := range []string{"event: note\n", `"it has [secret x]"`, `"it is [secret x]"`, `"[secret x] was printed"`, "event: turn.finished\n"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q: %q is missing in\n%s", value, want, text)
+				}
+			}
+			for line := range strings.Lines(text) {
+				if data, ok := strings.CutPrefix(line, "data: "); ok {
+					var e struct{ Text, Output, Data any }
+					if err := json.Unmarshal([]byte(data), &e); err != nil || strings.Contains(fmt.Sprint(e), value) {
+						t.Errorf("%q: %v in %s", value, err, data)
+					}
+				}
+			}
+			stop()
+			<-ended
+		})
+	}
 }
 
 func expect(t *testing.T, p *pipe, prefix string) {

@@ -13,6 +13,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/secret"
 )
 
 // Route is a route of package api with its handler. The functions below make one; the compiler holds the
@@ -153,9 +154,7 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request, row any, err erro
 		}
 	}
 	if err == nil && h.Hide != nil {
-		if raw = []byte(h.Hide(string(raw))); !json.Valid(raw) {
-			err = event.NewFault(event.Unavailable, "change that secret: its value cannot be taken out", "a secret is part of what is to be shown")
-		}
+		raw, err = secret.JSON(raw, h.Hide)
 	}
 	if err != nil {
 		h.fail(w, r, err)
