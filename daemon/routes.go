@@ -172,7 +172,7 @@ func upkeepRoutes(d *daemon) []server.Route {
 
 // missingTools lists the tools that cannot work here, with the reasons.
 func missingTools(s toolset.Set) (list []api.Tool) {
-	for _, m := range s.Missing {
+	for _, m := range s.Own().Missing {
 		list = append(list, api.Tool{Spec: m.Spec, Why: m.Why})
 	}
 	return list

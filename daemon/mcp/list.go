@@ -217,7 +217,7 @@ func invisible(s string) (found rune, ok bool) {
 
 // defs returns the tools of the accepted list.
 func (v *server) defs(accepted decision, flat bool) []host.Def {
-	p := accepted.list
+	p := accepted.list()
 	list := make([]host.Def, len(p.Tools))
 	for i, t := range p.Tools {
 		reads := slices.Contains(p.Reach.ReadOnly, t.Name)

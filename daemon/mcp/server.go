@@ -43,14 +43,38 @@ type server struct {
 
 // decision is a list that the owner has accepted.
 type decision struct {
-	hash  string // "": none
-	list  Pinned
-	holds bool // the section of the config is as it was then
+	hash  string        // "": none
+	list  func() Pinned // decodes it once, at its first use: most starts of hob need the tools of no server
+	holds bool          // the section of the config is as it was then
 }
+
+// decided makes a decision of a row. Of the list it decodes only how the server is reached, which comes first. is is how it is reached now; bad gets the
+// error of a list that cannot be decoded, which has no tools.
+func decided(r api.MCPRow, is Reach, bad func(error)) decision {
+	var was Reach
+	d := json.NewDecoder(strings.NewReader(r.List))
+	_, brace := d.Token()
+	_, name := d.Token()
+	if err := errors.Join(brace, name, d.Decode(&was)); err != nil {
+		bad(err)
+		return decision{list: none}
+	}
+	list := sync.OnceValue(func() (p Pinned) {
+		if err := json.Unmarshal([]byte(r.List), &p); err != nil {
+			bad(err)
+			return none()
+		}
+		return p
+	})
+	return decision{r.Hash, list, sameReach(was, is)}
+}
+
+// none is the list of a server that has none.
+func none() Pinned { return Pinned{} }
 
 func newServer(s *Service, name string, c *config.Snapshot) *server {
 	one := c.MCP.Servers[name]
-	v := &server{svc: s, name: name, conf: one, surroundings: surroundingsOf(c, name), starting: make(chan struct{}, 1)}
+	v := &server{svc: s, name: name, conf: one, surroundings: surroundingsOf(c, name), starting: make(chan struct{}, 1), accepted: decision{list: none}}
 	v.starting <- struct{}{}
 	v.account = newAccount(v)
 	return v
@@ -79,17 +103,14 @@ func (v *server) decide(rows []api.MCPRow) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	was := v.accepted.hash
-	v.accepted, v.pending = decision{}, ""
+	v.accepted, v.pending = decision{list: none}, ""
 	for _, r := range rows {
 		switch {
 		case r.Server != v.name:
 		case r.State == api.MCPAccepted:
-			var list Pinned
-			if err := json.Unmarshal([]byte(r.List), &list); err != nil {
+			v.accepted = decided(r, reachOf(v.conf, v.free), func(err error) {
 				v.svc.Log.Error("an accepted list of an MCP server cannot be read", "server", v.name, "err", err)
-				continue
-			}
-			v.accepted = decision{r.Hash, list, sameReach(list.Reach, reachOf(v.conf, v.free))}
+			})
 		default:
 			v.pending = r.State
 		}
@@ -136,9 +157,9 @@ func sameReach(a, b Reach) bool {
 func (v *server) view(whole bool) api.MCPServer {
 	accepted, why := v.usable()
 	reach := reachOf(v.conf, v.free)
-	out := api.MCPServer{Name: v.name, State: "ready", Reach: reach.line(), Version: v.conf.Version(), Goes: v.goes(), Hash: accepted.hash, Tools: shownTools(accepted.list, whole), LeftOut: accepted.list.LeftOut, Problem: why}
+	out := api.MCPServer{Name: v.name, State: "ready", Reach: reach.line(), Version: v.conf.Version(), Goes: v.goes(), Hash: accepted.hash, Tools: shownTools(accepted.list(), whole), LeftOut: accepted.list().LeftOut, Problem: why}
 	if v.svc.Config().MCP.Flat {
-		out.Behind = behind(v.name, accepted.list)
+		out.Behind = behind(v.name, accepted.list())
 	}
 	for i := range out.Tools {
 		out.Tools[i].Name = v.name + "__" + out.Tools[i].Name
@@ -298,7 +319,7 @@ func (v *server) failed(ctx context.Context, err error) error {
 
 // changed switches the server off and asks the owner about what it offers now.
 func (v *server) changed(ctx context.Context, was decision, now offered) error {
-	text, whole := changeText(v.name, was.list, now.list, now.hash)
+	text, whole := changeText(v.name, was.list(), now.list, now.hash)
 	row := api.MCPRow{Server: v.name, Hash: now.hash, List: string(now.raw), State: api.MCPAsked}
 	if !whole { // nobody accepts what he has not seen
 		row.State = api.MCPRefused

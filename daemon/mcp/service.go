@@ -238,7 +238,7 @@ func (s *Service) Why(tool string) string {
 	if why != "" {
 		return why
 	}
-	if !slices.ContainsFunc(accepted.list.Tools, func(o Offer) bool { return o.Name == rest }) {
+	if !slices.ContainsFunc(accepted.list().Tools, func(o Offer) bool { return o.Name == rest }) {
 		return fmt.Sprintf("the MCP server %s has no tool %s, or has none any more", name, rest)
 	}
 	return ""
@@ -358,7 +358,8 @@ func (s *Service) look(ctx context.Context, v *server) (api.MCPOffer, []byte, er
 	case accepted.hash == "":
 		offer.Changes = diff(nil, got.list)
 	case !offer.Accepted:
-		offer.Changes = diff(&accepted.list, got.list)
+		was := accepted.list()
+		offer.Changes = diff(&was, got.list)
 	}
 	return offer, got.raw, nil
 }

@@ -23,7 +23,8 @@ type inForce struct {
 // NewActive returns an Active without tools.
 func NewActive() *Active {
 	l := &Active{}
-	l.now.Store(&inForce{})
+	no := func() filled { return filled{} }
+	l.now.Store(&inForce{set: Set{Own: no, Guests: no}})
 	return l
 }
 
@@ -59,7 +60,7 @@ func (l *Active) Sum(path string) (string, error) {
 }
 
 // Find finds a tool by its name.
-func (l *Active) Find(name string) (tools.Tool, bool) { return l.Set().Find(name) }
+func (l *Active) Find(name string) (tools.Tool, bool) { return l.Set().Own().Find(name) }
 
 // Has reports whether there is a tool of that name.
 func (l *Active) Has(name string) bool {
@@ -68,10 +69,10 @@ func (l *Active) Has(name string) bool {
 }
 
 // Nearest lists names of tools that are like a wrong one.
-func (l *Active) Nearest(name string) []string { return l.Set().Nearest(name) }
+func (l *Active) Nearest(name string) []string { return l.Set().Own().Nearest(name) }
 
 // Specs lists the tools.
-func (l *Active) Specs() []tools.Spec { return l.Set().Specs() }
+func (l *Active) Specs() []tools.Spec { return l.Set().Own().Specs() }
 
 // Core lists the tools whose descriptions every request contains.
 func (l *Active) Core() []tools.Spec { return l.Set().Core() }

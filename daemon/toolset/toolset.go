@@ -64,14 +64,19 @@ type Marks interface {
 
 // Set is the set of tools that the present config allows.
 type Set struct {
-	tools.Set
 	Guard   *fsguard.Guard
 	Sandbox *sandbox.Sandbox
-	Guests  func() tools.Set         // the tools for calls of anyone but the owner: the owner's private files are closed to them
-	Missing []Missing                // tools whose requirements are missing, or that the config excludes
+	Own     func() filled            // the tools for the owner's calls, made at their first use
+	Guests  func() filled            // the tools for calls of anyone but the owner: the owner's private files are closed to them
 	why     func(tool string) string // why a tool of an MCP server cannot be called; nil: there are none
 	core    []string                 // names of core tools; empty: the tools decide themselves
-	rest    bool                     // some tools are not core
+}
+
+// filled are tools that are made.
+type filled struct {
+	tools.Set
+	Missing []Missing // tools whose requirements are missing, or that the config excludes
+	rest    bool      // some tools are not core
 }
 
 // Missing is a tool that cannot work here, with the reason, for example "tmux is not installed".
@@ -82,7 +87,7 @@ type Missing struct {
 
 // Lacks says why an existing tool cannot work here; "": it can, or there is no such tool.
 func (k Set) Lacks(name string) string {
-	for _, m := range k.Missing {
+	for _, m := range k.Own().Missing {
 		if m.Spec.Name == name {
 			return m.Why
 		}
@@ -124,21 +129,16 @@ func (b *Deps) Build(ctx context.Context, c *config.Snapshot) (Set, error) {
 	if b.Plugged != nil {
 		k.why = b.Plugged.Why
 	}
-	if err := b.fill(&k, c, b.plugged()); err != nil {
-		return k, err
-	}
 	guests := k
-	k.Guests = sync.OnceValue(func() tools.Set { // most installations have no guests
+	k.Own = sync.OnceValue(func() filled { return b.fill(k, c, b.plugged()) }) // the lists of MCP servers are long
+	k.Guests = sync.OnceValue(func() filled {                                  // most installations have no guests
 		var err error
 		files.Guest = true
-		if guests.Guard, err = fsguard.New(files); err == nil {
-			err = b.fill(&guests, c, nil) // MCP servers are the owner's alone
+		if guests.Guard, err = fsguard.New(files); err != nil {
+			b.Log.Error("nobody but the owner can use tools", "err", err) // impossible: the owner's guard was made the same way
+			return filled{}
 		}
-		if err != nil {
-			b.Log.Error("nobody but the owner can use tools", "err", err) // impossible: the owner's tools were made the same way
-			return tools.Set{}
-		}
-		return guests.Set
+		return b.fill(guests, c, nil) // MCP servers are the owner's alone
 	})
 	return k, nil
 }
@@ -152,29 +152,31 @@ func (b *Deps) plugged() []tools.Tool {
 }
 
 // fill makes the tools of a set that has its guard. plugged are those of MCP servers.
-func (b *Deps) fill(k *Set, c *config.Snapshot, plugged []tools.Tool) (err error) {
+func (b *Deps) fill(k Set, c *config.Snapshot, plugged []tools.Tool) (made filled) {
 	var list []tools.Tool
-	k.Missing = nil
-	for _, t := range append(all.All(b.Services, setup(*k, c)), plugged...) {
+	for _, t := range append(all.All(b.Services, setup(k, c)), plugged...) {
 		if !allowed(c.Tools, t.Spec().Name) {
-			k.Missing = append(k.Missing, Missing{t.Spec(), forbidden(c, t.Spec().Name)})
+			made.Missing = append(made.Missing, Missing{t.Spec(), forbidden(c, t.Spec().Name)})
 			continue
 		}
 		if a, ok := t.(tools.Available); ok && a.Missing() != "" {
-			k.Missing = append(k.Missing, Missing{t.Spec(), a.Missing()})
+			made.Missing = append(made.Missing, Missing{t.Spec(), a.Missing()})
 			continue
 		}
 		list = append(list, t)
 	}
 	if allowed(c.Tools, tools.CatalogTool) {
 		rest, core := k.parted(list)
-		k.rest = len(rest) > 0
+		made.rest = len(rest) > 0
 		list = append(list, tools.NewCatalog(rest, core...))
 	} else {
-		k.Missing = append(k.Missing, Missing{tools.NewCatalog(nil).Spec(), forbidden(c, tools.CatalogTool)})
+		made.Missing = append(made.Missing, Missing{tools.NewCatalog(nil).Spec(), forbidden(c, tools.CatalogTool)})
 	}
-	k.Set, err = tools.NewSet(list...)
-	return err
+	var err error
+	if made.Set, err = tools.NewSet(list...); err != nil {
+		b.Log.Error("no tool can be used", "err", err) // impossible: the names of servers and of their tools are checked
+	}
+	return made
 }
 
 // foreign says why a file counts as foreign text: it is marked, a running background process may have written it, or it is
@@ -185,21 +187,22 @@ func (b *Deps) foreign(path string) string {
 
 // Core lists the tools whose descriptions every request contains, in order. The model reaches the others through the tool "tool".
 func (k Set) Core() []tools.Spec {
-	return slices.DeleteFunc(k.Specs(), func(s tools.Spec) bool { return !k.carries(s) })
+	own := k.Own()
+	return slices.DeleteFunc(own.Specs(), func(s tools.Spec) bool { return !k.carries(s, own.rest) })
 }
 
 // mcpGroup is the group of the tools of MCP servers, see package tools/mcp.
 const mcpGroup = "mcp"
 
-// carries reports whether every request contains a tool's description.
-func (k Set) carries(s tools.Spec) bool {
+// carries reports whether every request contains a tool's description. rest: there are some that it does not contain.
+func (k Set) carries(s tools.Spec, rest bool) bool {
 	switch {
 	case len(k.core) == 0:
 		return s.Core
 	case s.Group == mcpGroup && s.Unfit() != "":
 		return false
 	case slices.Contains(k.core, "*"):
-		return s.Name != tools.CatalogTool || k.rest // without a rest it would have nothing to offer
+		return s.Name != tools.CatalogTool || rest // without a rest it would have nothing to offer
 	default:
 		return s.Name == tools.CatalogTool || named(k.core, s.Name)
 	}
@@ -208,7 +211,7 @@ func (k Set) carries(s tools.Spec) bool {
 // parted splits the tools into deferred ones and those that every request contains.
 func (k Set) parted(list []tools.Tool) (deferred, core []tools.Spec) {
 	for _, t := range list {
-		if s := t.Spec(); k.carries(s) {
+		if s := t.Spec(); k.carries(s, false) {
 			core = append(core, s)
 		} else {
 			deferred = append(deferred, s)
