@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -213,4 +215,75 @@ func TestTheEndOfAClient(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A call that takes long reports its progress, to a program that connects by HTTP as well as to one that runs hob mcp serve. The call ends only when the
+// report has come.
+func TestLongCallsReportProgress(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"HTTP", "hob mcp serve"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			reported := make(chan struct{})
+			url := served(t, &mcpserver.Server{Version: "1", Tools: oneTool{call: func(ctx context.Context, _ api.Endpoint, args string) (tools.Result, error) {
+				select {
+				case <-reported:
+					return tools.Result{Content: "seen " + args}, nil
+				case <-ctx.Done():
+					return tools.Result{}, ctx.Err()
+				}
+			}}}, func(*http.Request) api.Endpoint { return api.Endpoint{ID: 1, Name: "x"} })
+			var once sync.Once
+			said := ""
+			c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+				once.Do(func() {
+					said = fmt.Sprint(req.Params.ProgressToken, " ", req.Params.Message)
+					close(reported)
+				})
+			}})
+			var to mcp.Transport = &mcp.StreamableClientTransport{Endpoint: url, MaxRetries: -1}
+			if way != "HTTP" {
+				in, out := bridged(t, url)
+				to = &mcp.IOTransport{Reader: in, Writer: out}
+			}
+			s, err := c.Connect(t.Context(), to, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := s.ListTools(t.Context(), nil)
+			if err != nil || len(list.Tools) != 1 || list.Tools[0].Name != "look" {
+				t.Errorf("%+v, %v", list, err)
+			}
+			call := &mcp.CallToolParams{Name: "look", Arguments: map[string]any{"a": 1}}
+			call.SetProgressToken("mine")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r, err := s.CallTool(ctx, call)
+			if err != nil || len(r.Content) != 1 || r.Content[0].(*mcp.TextContent).Text != `seen {"a":1}` || said != "mine look has been running for 5s" {
+				t.Errorf("%+v, %v; reported: %q", r, err, said)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// bridged runs what hob mcp serve runs, and returns its standard output and input.
+func bridged(t *testing.T, url string) (out io.ReadCloser, in io.WriteCloser) {
+	t.Helper()
+	fromClient, in := io.Pipe()
+	out, toClient := io.Pipe()
+	ended := make(chan error, 1)
+	own := &http.Transport{}
+	go func() {
+		ended <- mcpserver.Bridge(context.WithoutCancel(t.Context()), "1", fromClient, toClient, &http.Client{Transport: own}, url)
+	}()
+	t.Cleanup(func() {
+		if err := <-ended; err != nil { // it ends when its input does
+			t.Error(err)
+		}
+		own.CloseIdleConnections()
+	})
+	return out, in
 }
