@@ -23,10 +23,13 @@ func pairingCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// pairingState is the state, with the next step for a pairing that lapsed.
+// pairingState is the state in words, with the next step for a pairing that lapsed.
 func pairingState(r api.Pairing) string {
-	if r.State == api.PairingLapsed {
+	switch r.State {
+	case api.PairingLapsed:
 		return "lapsed: hob has another account there now; hob pairing start " + r.Channel
+	case api.PairingOver:
+		return "ended: nobody was bound"
 	}
 	return string(r.State)
 }
@@ -35,8 +38,8 @@ func pairingState(r api.Pairing) string {
 func pairingListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[api.Pairing]{
 		Route: api.Pairings, Short: "List the pairings, newest first", None: "nobody has been paired yet; begin with: hob pairing start CHANNEL",
-		States: []string{string(api.PairingOpen), string(api.PairingBound), string(api.PairingLapsed), "over", "revoked"},
-		Head:   []string{"PAIRING", "CHANNEL", "STATE", "BEGUN", "OWNER"},
+		States: []string{string(api.PairingOpen), string(api.PairingBound), string(api.PairingLapsed), "ended", "revoked"}, Stored: map[string]string{"ended": string(api.PairingOver)},
+		Head: []string{"PAIRING", "CHANNEL", "STATE", "BEGUN", "OWNER"},
 		Row: func(r api.Pairing, clock cli.Clock) []string {
 			return []string{cli.ID(r.ID), r.Channel, pairingState(r), clock(r.Created), console.OrDash(setup.PairedName(r))}
 		},

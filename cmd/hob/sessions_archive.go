@@ -12,6 +12,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/event"
 )
 
 // sessionsListCommand makes hob sessions list: without the archived conversations, unless a flag asks for them.
@@ -19,9 +20,9 @@ func sessionsListCommand(a *cli.App) *cobra.Command {
 	cmd := cli.List(a, cli.Listing[api.Session]{
 		Route: api.Sessions, Short: "List the conversations, newest first", None: "there is no conversation here; hob chat begins one, and hob sessions list --archived shows those that were put away",
 		States: []string{stateLive, stateArchived}, State: stateLive,
-		Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "TITLE"},
+		Head: []string{"ID", "SESSION", "STATE", "KIND", "HOLDS", "CREATED", "TURNS", "TITLE"},
 		Row: func(s api.Session, clock cli.Clock) []string {
-			return []string{cli.ID(s.ID), s.Key, sessionState(s), s.Kind, console.OrDash(string(s.Trust)), clock(s.Created), console.Thousands(s.Turns), s.Title}
+			return []string{cli.ID(s.ID), s.Key, sessionState(s), s.Kind, sessionTrust(s), clock(s.Created), console.Thousands(s.Turns), s.Title}
 		},
 	})
 	archived := cmd.Flags().Bool("archived", false, "only those that are archived, as --state archived")
@@ -38,6 +39,20 @@ func sessionsListCommand(a *cli.App) *cobra.Command {
 		return states(cmd, args)
 	}
 	return cmd
+}
+
+// sessionTrust says in words whose text a conversation holds. The API has the least trusted of its inputs.
+func sessionTrust(s api.Session) string {
+	switch s.Trust {
+	case event.Owner:
+		return "yours alone"
+	case event.Known:
+		return "people you know"
+	case event.Public, event.Machine:
+		return "foreign text"
+	default:
+		return console.OrDash(string(s.Trust))
+	}
 }
 
 // archiveCommand makes hob sessions archive.

@@ -115,7 +115,7 @@ func (s statusView) page(p layout) string {
 	line("outbox", fmt.Sprintf("%d to be sent · %d held", s.Outbox.Ready, s.Outbox.Held))
 	line("scheduler", s.schedule(p))
 	line("budget", budgetLine(s.Budget)+" today")
-	line("database", console.Size(s.Database.Bytes)+" · write-ahead log "+console.Size(s.Database.WAL))
+	line("database", console.Size(s.Database.Bytes+s.Database.WAL)+" on disk")
 	if s.Sandbox.Kind != "" || s.Sandbox.Probing {
 		line("sandbox", sandboxText(s.Sandbox))
 	}

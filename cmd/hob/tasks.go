@@ -22,19 +22,10 @@ func tasksCommand(a *cli.App) *cobra.Command {
 	return cli.Family("tasks", "Give hob tasks for later, and see what became of them",
 		tasksAddCommand(a),
 		tasksListCommand(a),
-		cli.Show(a, api.ShowTask, "TASK", "Show a task with what it came to", drawTask(a)),
+		cli.Show(a, api.ShowTask, "TASK", "Show a task with what it came to", nil),
 		tasksCancelCommand(a),
 		tasksRetryCommand(a),
 	)
-}
-
-// drawTask prints a task without its attempt, which counts how often it was queued, not how often it ran. A
-// person who reads "attempt 2" would expect a failed run.
-func drawTask(a *cli.App) cli.Draw[api.Task] {
-	return func(_ api.Task, raw json.RawMessage, clock cli.Clock) error {
-		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }, Hide: []string{"attempt"}}
-		return a.Text(sheet.Details(raw))
-	}
 }
 
 // tasksListCommand makes hob tasks list.

@@ -41,6 +41,7 @@ type Pairing = channels.PairingRow
 const (
 	PairingOpen   = channels.PairingOpen
 	PairingBound  = channels.PairingBound
+	PairingOver   = channels.PairingOver
 	PairingLapsed = channels.PairingLapsed
 )
 

@@ -26,6 +26,7 @@ type Listing[R any] struct {
 	Head   []string
 	Row    func(R, Clock) []string
 	States []string                                                   // accepted by --state; nil: no such flag
+	Stored map[string]string                                          // the API's name of a state that people see by another one; --state takes both
 	State  string                                                     // its default
 	Whole  bool                                                       // no default limit, because there are few rows
 	Empty  func(context.Context, *client.Client, client.Filter) error // returns an error that explains an empty list; may be nil
@@ -75,7 +76,7 @@ func (l Listing[R]) check(f client.Filter) error {
 	if f.Limit < 0 {
 		return Usage("", "--limit %d is less than nothing", f.Limit)
 	}
-	if f.State == "" || len(l.States) == 0 || slices.Contains(l.States, f.State) {
+	if f.State == "" || len(l.States) == 0 || slices.ContainsFunc(l.States, func(s string) bool { return s == f.State || l.Stored[s] == f.State }) {
 		return nil
 	}
 	hint := "the states are: " + strings.Join(l.States, ", ")
@@ -99,6 +100,7 @@ func ListRows[R any](ctx context.Context, a *App, l Listing[R], f client.Filter)
 	if err := l.check(f); err != nil {
 		return err
 	}
+	f.State = cmp.Or(l.Stored[f.State], f.State)
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
@@ -171,7 +173,9 @@ func ShowRow[R any](ctx context.Context, a *App, s api.Show[R], id string, draw 
 	clock := OwnersClock(ctx, c)
 	// All members are shown in the order of the daemon's document.
 	if draw == nil {
-		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }}
+		// Some members serve the daemon alone: the key against a second delivery, the place in the queue, and how often a task was queued,
+		// which is not how often it ran.
+		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }, Hide: []string{"ext_id", "rank", "attempt"}}
 		return a.Text(sheet.Details(doc))
 	}
 	return draw(row, doc, clock)

@@ -111,7 +111,7 @@ func checks() []check {
 		{"program", "the service starts a program that exists, this one", "the service does not start, or runs another version than you upgraded", nil, limited(checkProgram)},
 		{"services", "only one service of hob is installed", "two of them compete for the same bots, and each answers only half of the messages", nil, checkServices},
 		{"database", "the database is whole", "it holds everything that hob knows", nil, checkDatabase},
-		{"wal", "what is written ahead of the database stays small", "it takes room and slows hob down until it is merged", open, checkWAL},
+		{"wal", "changes are merged into the database", "changes that wait take room and slow hob down", open, checkWAL},
 		{"disk", "the disk has room", "on a full disk nothing can be stored, so nothing is accepted", nil, checkDisk},
 		{"logs", "the log stays small", "it takes the room that messages need", open, checkLogs},
 		{"clock", "the clock is right and the time zone is known", "jobs run by the clock, in your time zone", nil, checkClock},

@@ -190,16 +190,16 @@ const mostAhead = 256 << 20
 func checkWAL(_ context.Context, s *facts) Result {
 	info, err := os.Stat(s.state("hob.db-wal"))
 	if errors.Is(err, os.ErrNotExist) {
-		return Result{State: OK, Found: "nothing is written ahead"}
+		return Result{State: OK, Found: "all changes are merged into the database"}
 	}
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
 	var v findings
 	if info.Size() > mostAhead {
-		v.add(Warn, "hob service restart; end other programs that have hob.db open", "%s are written ahead and not merged", console.Size(info.Size()))
+		v.add(Warn, "hob service restart; end other programs that have hob.db open", "%s of changes are not merged into the database", console.Size(info.Size()))
 	}
-	return v.result("%s are written ahead", console.Size(info.Size()))
+	return v.result("%s of changes wait to be merged into the database", console.Size(info.Size()))
 }
 
 // mostLog is the size of all logs above which something is wrong. hob's own log is bounded; that of launchd is not.

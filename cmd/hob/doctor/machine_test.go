@@ -55,7 +55,7 @@ func brokenMachine() []brokenCase {
 			p.do(os.Rename(p.path("state", "hob.db"), p.path("state", "aside")))
 			p.write("", 0o600, "state", "hob.db-wal")
 			p.do(os.Truncate(p.path("state", "hob.db-wal"), 300<<20))
-		}, state: doctor.Warn, found: "300.0 MB are written ahead", repair: "hob service restart", heal: func(p *testHome) {
+		}, state: doctor.Warn, found: "300.0 MB of changes are not merged into the database", repair: "hob service restart", heal: func(p *testHome) {
 			p.do(errors.Join(os.Remove(p.path("state", "hob.db-wal")), os.Rename(p.path("state", "aside"), p.path("state", "hob.db"))))
 		}},
 		{name: "long log", check: "logs", hurt: func(p *testHome) {
