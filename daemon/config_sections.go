@@ -19,12 +19,16 @@ import (
 )
 
 // ConfigSections describes the sections that package config keeps raw: their keys, and the checks of the packages that own them. The checks open
-// nothing, connect to nothing and resolve no secret.
+// nothing, connect to nothing and resolve no secret. A channel's secrets that known returns are checked by their form, the others are not;
+// nil knows none.
 // The command line gives the result to the loader and to the generated reference of the config.
-func ConfigSections() config.Owned {
+func ConfigSections(known func(ref string) (secret string, ok bool)) config.Owned {
+	if known == nil {
+		known = func(string) (string, bool) { return "", false }
+	}
 	own := config.Owned{Backends: catalog.Backends(all.All()), Model: func(m config.Model) (missing, hint string) { return catalog.Missing(all.All(), m) }}
 	for _, k := range chanall.All() {
-		own.Parts = append(own.Parts, config.Part{Path: "channels.NAME", Kind: k.Name, Named: k.Named, Doc: k.Doc, Keys: k.Keys(), Check: checkChannel})
+		own.Parts = append(own.Parts, config.Part{Path: "channels.NAME", Kind: k.Name, Named: k.Named, Doc: k.Doc, Keys: k.Keys(), Check: checkChannel(known)})
 	}
 	own.Parts = append(own.Parts,
 		config.Part{
@@ -54,22 +58,29 @@ func SignIns() []string {
 	return names
 }
 
-// checkChannel builds the channel of a section, as the daemon does, with a stand-in for its secrets.
-func checkChannel(snap *config.Snapshot, section config.Section) []config.Problem {
-	// The kind of a channel is the name of its section, unless the section names another.
-	kind := section.Name
-	for _, c := range snap.Channels {
-		if c.Name == section.Name {
-			kind, section = c.Kind, c.Section
+// checkChannel builds the channel of a section, as the daemon does, with a stand-in for the secrets that are not known.
+func checkChannel(known func(string) (string, bool)) func(*config.Snapshot, config.Section) []config.Problem {
+	return func(snap *config.Snapshot, section config.Section) []config.Problem {
+		// The kind of a channel is the name of its section, unless the section names another.
+		kind := section.Name
+		for _, c := range snap.Channels {
+			if c.Name == section.Name {
+				kind, section = c.Kind, c.Section
+			}
 		}
+		// The adapter checks its section as at a start. The stand-in keeps the check from asking a keyring or a program.
+		env := channels.Env{
+			HTTP: &http.Client{}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
+			Secret: func(ref string) (string, error) {
+				if secret, ok := known(ref); ok {
+					return secret, nil
+				}
+				return channels.StandIn, nil
+			},
+		}
+		_, err := channels.Build(chanall.All(), section.Name, kind, env, section.Decode)
+		return faults(section, err)
 	}
-	// The adapter checks its section as at a start. The stand-in keeps the check from asking a keyring or a program.
-	env := channels.Env{
-		HTTP: &http.Client{}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
-		Secret: func(string) (string, error) { return channels.StandIn, nil },
-	}
-	_, err := channels.Build(chanall.All(), section.Name, kind, env, section.Decode)
-	return faults(section, err)
 }
 
 // checkJob makes the job of a section, as the daemon does.

@@ -56,7 +56,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		return nil, err
 	}
 	token, err := env.Token("token", cfg.Token, `create an application at https://discord.com/developers/applications, and under Bot press Reset Token: put it in the environment and write token = "env:DISCORD_TOKEN"`,
-		`(Bot )?[0-9A-Za-z_.=-]+`, "not a bot token; a token is one word of letters, digits, points and dashes")
+		`(Bot )?[0-9A-Za-z_=-]+(\.[0-9A-Za-z_=-]+){2}`, "not a bot token; a token has three parts with points between them, like MTk4NjIy….Cl2FMQ.ZnCjm1XV…")
 	if err != nil {
 		return nil, err
 	}

@@ -80,11 +80,11 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err := cfg.Check(group, person); err != nil {
 		return nil, err
 	}
-	app, err := readToken(env, "app_token", "xapp-", cfg.AppToken)
+	app, err := readToken(env, "app_token", "xapp-", "Basic Information, App-Level Tokens", cfg.AppToken)
 	if err != nil {
 		return nil, err
 	}
-	bot, err := readToken(env, "bot_token", "xoxb-", cfg.BotToken)
+	bot, err := readToken(env, "bot_token", "xoxb-", "Install App", cfg.BotToken)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ func (c *Channel) Buttons() bool { return true }
 // MaxFile is hob's own limit; Slack's is a gigabyte.
 func (c *Channel) MaxFile() int64 { return event.MaxEnclosed }
 
-// readToken resolves a token. It also detects a token at the wrong key, by the prefix of its kind.
-func readToken(env channels.Env, key, form, ref string) (string, error) {
-	hint := fmt.Sprintf(`docs/channels/slack.md says where it is shown; put it in the environment and write %s = "env:SLACK_%s"`, key, strings.ToUpper(key))
+// readToken resolves a token. page is where the app's settings show it. It also detects a token at the wrong key, by the prefix of its kind.
+func readToken(env channels.Env, key, form, page, ref string) (string, error) {
+	hint := fmt.Sprintf(`the app's page at https://api.slack.com/apps shows it under %s: put it in the environment and write %s = "env:SLACK_%s"`, page, key, strings.ToUpper(key))
 	token, err := env.Token(key, ref, hint, `[0-9A-Za-z.-]+`, fmt.Sprintf("not a Slack token; a token looks like %s…", form))
 	if err != nil || token == channels.StandIn {
 		return token, err

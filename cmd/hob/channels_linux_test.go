@@ -14,6 +14,8 @@ func TestAddOnAScreen(t *testing.T) {
 	d := onScreen(t, 60, 20, []string{"NO_COLOR=1"}, "channels", "add", "discord", "--home", t.TempDir())
 	d.sees("token (The bot's token: Reset Token under Bot of the\napplication shows it; paste it, or name it by env:NAME,\nfile:PATH, keyring:NAME or cmd:COMMAND; it is not shown):")
 	d.types("abc\r")
+	d.sees("token: what was given is not a bot token; a token has") // U57
+	d.types("MTk4.Cl2FMQ.secret\r")
 	d.sees("no hob runs that could try it")
 	d.sees("hob channels test discord")
 }

@@ -11,7 +11,7 @@ import (
 
 // U40: a model that is not complete is a mistake, with what is missing and an example; what is mended key by key is not refused.
 func TestAnIncompleteModelIsRefused(t *testing.T) {
-	all := config.NewReference(daemon.ConfigSections())
+	all := config.NewReference(daemon.ConfigSections(nil))
 	set := func(key, value string) main.KeyChange { return main.KeyChange{Key: key, Value: value} }
 	for _, c := range []struct {
 		doc     string

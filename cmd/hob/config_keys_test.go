@@ -22,7 +22,7 @@ import (
 	"hob/daemon/sys/systest"
 )
 
-func reference() config.Reference { return config.NewReference(daemon.ConfigSections()) }
+func reference() config.Reference { return config.NewReference(daemon.ConfigSections(nil)) }
 
 // example is the document of the page, with every key that excludes no other.
 func example(t *testing.T) string {

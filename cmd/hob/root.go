@@ -128,7 +128,7 @@ type command struct {
 
 // allCommands lists the commands in the order of hob help. withReference also makes those of channels that need the config reference.
 func allCommands(withReference bool) []command {
-	reference := sync.OnceValue(func() config.Reference { return config.NewReference(daemon.ConfigSections()) })
+	reference := sync.OnceValue(func() config.Reference { return config.NewReference(daemon.ConfigSections(nil)) })
 	return []command{
 		{groupRun, "setup", func(a *cli.App) *cobra.Command { return setupCommand(a, reference) }},
 		{groupRun, "up", upCommand},

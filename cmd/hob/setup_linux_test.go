@@ -323,8 +323,8 @@ func TestSetupWithAModelThatIsNone(t *testing.T) {
 	}
 }
 
-// TestSetupWithATokenThatIsNone: what cannot be a token is refused by its form. The platform is not asked, the secret is taken back, and the question
-// comes again.
+// TestSetupWithATokenThatIsNone: what cannot be a token is refused by its form before anything is written. The platform is not asked, and the
+// question comes again.
 func TestSetupWithATokenThatIsNone(t *testing.T) {
 	w := newWizardry(t)
 	c := w.begin()
@@ -332,8 +332,11 @@ func TestSetupWithATokenThatIsNone(t *testing.T) {
 	c.takes(steps[:4])
 	c.takes([]wizardStep{
 		{question: `token \(.*\): `, answer: "abc"},
-		{question: `is not a bot token(.|\s)*Answer its questions again\? \[Y/n\] `, answer: ""},
 	})
+	c.sees(`what was given is not a bot token`)
+	if got := w.files(); len(got) != 1 || strings.Contains(w.doc(), "telegram") {
+		t.Errorf("a wrong token has left: %v", got)
+	}
 	if n := w.phone.Calls("getMe"); n != 0 {
 		t.Errorf("the platform was asked %d times", n)
 	}

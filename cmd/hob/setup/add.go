@@ -23,7 +23,7 @@ import (
 func AddCommand(a *cli.App, ref config.Reference) *cobra.Command {
 	var kinds []*cobra.Command
 	for _, p := range channelKinds(ref) {
-		kinds = append(kinds, channelKindCommand(a, ref, p))
+		kinds = append(kinds, channelKindCommand(a, p))
 	}
 	add := cli.Family("add", "Set a channel up, test it and pair your account", kinds...)
 	add.Long = "Set a channel up. hob channels add KIND writes its section into config.toml; on a terminal hob asks for what is missing, and for the\n" +
@@ -44,7 +44,7 @@ func AddCommand(a *cli.App, ref config.Reference) *cobra.Command {
 		if err != nil {
 			return errors.Join(err, errNothing())
 		}
-		return addChannel(cmd.Context(), &sectionDraft{app: a, ref: ref, part: parts[i], name: freeName(home, parts[i].Kind), values: map[string]string{}, pasted: map[string]string{}, asker: k}, home)
+		return addChannel(cmd.Context(), &sectionDraft{app: a, part: parts[i], name: freeName(home, parts[i].Kind), values: map[string]string{}, pasted: map[string]string{}, asker: k}, home)
 	}
 	return add
 }
@@ -81,7 +81,7 @@ func ownHome(ctx context.Context, a *cli.App) (string, error) {
 
 // channelKindCommand makes the command for one kind. Flags that are given fill a sectionDraft; the draft checks
 // itself and asks for the rest.
-func channelKindCommand(a *cli.App, ref config.Reference, p config.Part) *cobra.Command {
+func channelKindCommand(a *cli.App, p config.Part) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use: p.Kind, Short: "Add a channel of the kind " + p.Kind, Args: cli.None, Example: channelExample(p),
@@ -105,7 +105,7 @@ func channelKindCommand(a *cli.App, ref config.Reference, p config.Part) *cobra.
 		if err != nil {
 			return err
 		}
-		d := &sectionDraft{app: a, ref: ref, part: p, name: name, values: map[string]string{}, pasted: map[string]string{}}
+		d := &sectionDraft{app: a, part: p, name: name, values: map[string]string{}, pasted: map[string]string{}}
 		for _, k := range p.Keys[1:] {
 			if !f.Changed(keyFlagName(f, p, k)) {
 				continue

@@ -27,7 +27,7 @@ func (d *sectionDraft) complete(ctx context.Context, path string, before []byte)
 	for {
 		// Each round checks the whole document, as it would be written. What is asked for next comes from the
 		// first problem that is left.
-		next, err := document.Set(d.ref, path, before, d.changes()...)
+		next, err := document.Set(d.reference(), path, before, d.changes()...)
 		var list config.Errors
 		if err == nil && d.asker != nil && !d.asked {
 			if err := d.offerKeys(ctx); err != nil {
@@ -44,7 +44,7 @@ func (d *sectionDraft) complete(ctx context.Context, path string, before []byte)
 		}
 		// A key that nobody was asked for is not a mistake: its question comes without one.
 		if _, given := d.values[k.Name]; given {
-			d.app.Print(d.app.Err, console.Clean(list[0].Text))
+			d.app.Print(d.app.Err, console.Clean(d.plain(list[0], k)))
 		}
 		if err := d.ask(ctx, k, false); err != nil {
 			return nil, err
@@ -85,14 +85,28 @@ func (d *sectionDraft) about(p config.Problem) (k schema.Key, ok bool) {
 
 // mistake turns a config problem into a usage error that names the flag.
 func (d *sectionDraft) mistake(p config.Problem, k schema.Key) error {
-	hint := p.Hint
-	if _, given := d.values[k.Name]; k.Name != "" && !given && hint == "" {
-		hint = "give it as --" + keyFlagName(nil, d.part, k)
+	hint, flag := p.Hint, "--"+keyFlagName(nil, d.part, k)
+	switch _, given := d.values[k.Name]; {
+	case k.Name == "" || given || hint != "":
+	case k.Secret():
+		hint = fmt.Sprintf("give it by reference, such as %s %s or %s file:PATH, or on standard input, with %s -", flag, strings.Trim(k.Example, `"`), flag, flag)
+	default:
+		hint = "give it as " + flag
 		if text := strings.Trim(k.Example, `"`); text != "" {
 			hint += ", for example " + text
 		}
 	}
-	return cli.Usage(hint, "%s", p.Text)
+	return cli.Usage(hint, "%s", d.plain(p, k))
+}
+
+// plain is the text of a problem for somebody who gives the value here. What it says of the file does not concern them: how to write a missing
+// secret into it, and the name of a secret's file that does not exist yet.
+func (d *sectionDraft) plain(p config.Problem, k schema.Key) string {
+	text, _, _ := strings.Cut(p.Text, "put it in the environment")
+	if _, pasted := d.pasted[k.Name]; pasted {
+		text = strings.ReplaceAll(text, fmt.Sprintf("the value of %q", d.values[k.Name]), "what was given")
+	}
+	return strings.TrimRight(text, " ,;:")
 }
 
 // ask reads a value. A secret may be pasted and is not echoed. An empty answer leaves an optional key out, and ends the command otherwise.

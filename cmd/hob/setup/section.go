@@ -18,6 +18,7 @@ import (
 	"hob/config"
 	"hob/config/document"
 	"hob/config/schema"
+	"hob/daemon"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/secret"
@@ -27,7 +28,6 @@ import (
 // Its way: give for each flag, then write, which calls free, complete and keep in this order.
 type sectionDraft struct {
 	app    *cli.App
-	ref    config.Reference
 	part   config.Part
 	name   string
 	values map[string]string // by the key's name in the section
@@ -96,11 +96,28 @@ func (d *sectionDraft) write(ctx context.Context, home string) (undo func() erro
 		if made, err = d.keep(home); err != nil {
 			return nil, err
 		}
-		if next, err = document.Set(d.ref, path, before, d.changes()...); err != nil {
+		if next, err = document.Set(d.reference(), path, before, d.changes()...); err != nil {
 			return nil, err
 		}
 	}
 	return func() error { return errors.Join(Save(path, next, before), removeAll(made)) }, Save(path, before, next)
+}
+
+// reference is the config reference that also checks the form of this draft's secrets, as far as they are known here: those that were pasted,
+// and variables of this process. A keyring or a program is not asked.
+func (d *sectionDraft) reference() config.Reference {
+	return config.NewReference(daemon.ConfigSections(func(ref string) (string, bool) {
+		for key, text := range d.pasted {
+			if d.values[key] == ref {
+				return text, true
+			}
+		}
+		name, isEnv := strings.CutPrefix(ref, "env:")
+		if !isEnv {
+			return "", false
+		}
+		return os.LookupEnv(strings.TrimSpace(name))
+	}))
 }
 
 // removeAll removes files that this process has made.

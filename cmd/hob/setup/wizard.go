@@ -299,7 +299,7 @@ func (w *wizard) chosenChannel(ctx context.Context, parts []config.Part, rows []
 
 // draft begins the section of a channel, with what the flags say.
 func (w *wizard) draft(p config.Part) (*sectionDraft, error) {
-	d := &sectionDraft{app: w.app, ref: w.ref, part: p, name: freeName(w.home, p.Kind), values: map[string]string{}, pasted: map[string]string{}}
+	d := &sectionDraft{app: w.app, part: p, name: freeName(w.home, p.Kind), values: map[string]string{}, pasted: map[string]string{}}
 	for _, pair := range w.given.channelKeys {
 		name, value, ok := strings.Cut(pair, "=")
 		k := slices.IndexFunc(p.Keys[1:], func(k schema.Key) bool { return k.Name == name })
