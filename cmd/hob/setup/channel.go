@@ -136,7 +136,8 @@ func PrintTest(a *cli.App, t api.ChannelTest) error {
 	if t.Fault == "" {
 		return nil
 	}
-	return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("channel %s does not work: %s", t.Channel, t.Fault), Hint: testHint(t), Doc: t}
+	text, hint := testVerdict(t)
+	return &cli.Problem{Code: cli.ExitFailed, Text: text, Hint: hint, Doc: t}
 }
 
 // settle pairs the owner of a channel that works, and sends the owner a message there.

@@ -36,10 +36,18 @@ func PairedName(r api.Pairing) string {
 	return fmt.Sprintf("%s (%s)", console.OneLine(r.Name), console.OneLine(r.Person))
 }
 
-// testHint says what to do about a channel that does not work. A name that cannot be looked up is mostly a machine without a network.
-func testHint(t api.ChannelTest) string {
-	if strings.Contains(t.Fault, "no such host") || strings.Contains(t.Fault, "network is unreachable") || strings.Contains(t.Fault, "server misbehaving") {
-		return "Is this machine online, and is the server's name right?"
+// testVerdict says in a sentence what a test has found, and what to do about it. The network's own error of a server that was not reached
+// is for those who look closer, so that it comes last.
+func testVerdict(t api.ChannelTest) (text, hint string) {
+	says := func(errors ...string) bool {
+		return slices.ContainsFunc(errors, func(e string) bool { return strings.Contains(t.Fault, e) })
 	}
-	return "its section is [channels." + t.Channel + "] in config.toml; change it with: hob config set channels." + t.Channel + ".KEY VALUE"
+	switch {
+	case says("no such host", "network is unreachable", "no route to host", "server misbehaving"):
+		return fmt.Sprintf("channel %s cannot reach its server: is this machine online, and is the server's name right?", t.Channel), "the error is: " + t.Fault
+	case says("connection refused"):
+		return fmt.Sprintf("channel %s finds no server at its address: is the address right, and does the server run?", t.Channel), "the error is: " + t.Fault
+	}
+	return fmt.Sprintf("channel %s does not work: %s", t.Channel, t.Fault),
+		"its section is [channels." + t.Channel + "] in config.toml; change it with: hob config set channels." + t.Channel + ".KEY VALUE"
 }
