@@ -148,6 +148,9 @@ func reason(c Case, r row, why string) string {
 	return why
 }
 
+// freshStart is what lifts the limits of a conversation that has read foreign text. It ends "always allowed by: ", as every remedy does.
+const freshStart = "a conversation without foreign text (/clean or /new begins one)"
+
 // remedy says what would allow the call: the hint of its condition, or what lifts the restriction of the row.
 func remedy(c Case, r row, col column, line string) string {
 	switch {
@@ -158,9 +161,9 @@ func remedy(c Case, r row, col column, line string) string {
 	case r == others:
 		return "the owner can ask for it"
 	case r == tainted && col == changing && len(c.Intent.Accounts) > 0:
-		return "/clean or /new, then ask again; or --allow account:" + c.Intent.Accounts[0] + ":write for a job"
+		return freshStart + ", or --allow account:" + c.Intent.Accounts[0] + ":write for a job"
 	case r == tainted && (col == shell || col == schedule):
-		return "/clean or /new, then ask again; or --allow for a job"
+		return freshStart + ", or --allow for a job"
 	case col == shell && len(c.Intent.Hosts) > 0:
 		return "/approve CODE always, or --allow exec for a job" // no sandbox of this machine covers another machine
 	case col == shell:
@@ -194,7 +197,7 @@ func cleared(c Case) fault {
 	}
 	return fault{
 		why:  "the turn has read foreign text, and the MCP server " + c.Intent.Server + " would get what it says",
-		line: "/clean or /new, then ask again; or --allow mcp:" + c.Intent.Server + " for a job",
+		line: freshStart + ", or --allow mcp:" + c.Intent.Server + " for a job",
 	}
 }
 
