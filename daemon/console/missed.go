@@ -85,12 +85,16 @@ func (m *missed) show(c *conversation) {
 		}
 		c.view.arrived(head, stringOf(e, "text"))
 	}
+	// The commands that asked have ended, so their questions are one line.
+	ended := 0
 	for _, q := range m.open {
-		// The command that asked has ended, so the question is one line.
 		if q.Subject == aboutCall && c.view != nil {
-			out.Note("1 question is open: hob approvals")
+			ended++
 			continue
 		}
 		q.show(out, c.view)
+	}
+	if ended > 0 {
+		out.Note(Plural(ended, "question") + " of commands that have ended: hob approvals list")
 	}
 }

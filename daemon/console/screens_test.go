@@ -257,6 +257,23 @@ func TestArrivedOnce(t *testing.T) {
 	s.leaves(t)
 }
 
+// TestQuestionsOfEndedCommands (U69): they are one line together, since nobody here waits for them; a question of the conversation is asked.
+func TestQuestionsOfEndedCommands(t *testing.T) {
+	f := newFake(func(*fake, int64, client.Message) {})
+	for _, code := range []string{"AA11", "BB22", "CC33"} {
+		f.emit(event.Event{Type: "question.asked", Data: map[string]any{"code": code, "subject": "call", "text": "May the command line run: ls?", "options": []string{"once", "no"}}})
+	}
+	f.emit(event.Event{Type: "question.answered", Data: map[string]any{"code": "BB22"}})
+	f.emit(event.Event{Type: "question.asked", Data: map[string]any{"code": "DD44", "subject": "job", "text": "Run it now?", "options": []string{"run", "skip"}}})
+	s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true})
+	s.until(t, "2 questions of commands that have ended: hob approvals list")
+	s.until(t, "Run it now?")
+	if s.has("May the command line") {
+		t.Errorf("the question is shown in full:\n%s", s.shown())
+	}
+	s.leaves(t)
+}
+
 // TestElsewhere: a command that hob has in the shell only is answered here with that, and is no message.
 func TestElsewhere(t *testing.T) {
 	f := newFake(func(_ *fake, _ int64, m client.Message) { t.Errorf("%q was sent", m.Text) })
