@@ -171,6 +171,11 @@ type conversationOptions struct {
 	ends    bool   // leaving it ends hob
 }
 
+// introduce prints what is above a conversation, broken at its words as the conversation is.
+func introduce(a *cli.App, text string) {
+	a.Say("%s", console.Wrapped(console.Clean(text), cli.Columns(a.Out)))
+}
+
 // talk runs a conversation on the terminal.
 func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 	if a.JSON {
@@ -191,7 +196,7 @@ func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 		return err
 	}
 	if !o.ends && !a.Quiet {
-		a.Say("conversation %s %s type help; /sessions shows the others; Ctrl-D leaves", cmp.Or(session, "main"), a.Dot())
+		introduce(a, fmt.Sprintf("conversation %s %s type help; /sessions shows the others; Ctrl-D leaves", cmp.Or(session, "main"), a.Dot()))
 	}
 	if err := a.RestoreTerminal(); err != nil {
 		return err

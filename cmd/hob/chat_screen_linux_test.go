@@ -300,3 +300,18 @@ func TestChatHistory(t *testing.T) {
 	}
 	_ = d.cmd.Wait()
 }
+
+// TestNarrowStart: on a narrow terminal what is above a conversation breaks between words, as the conversation does.
+func TestNarrowStart(t *testing.T) {
+	home := t.TempDir()
+	first := "Type help, or just: remind me in 20\nminutes to stretch\nCtrl-C stops what hob is doing; Ctrl-D\non an empty line ends hob.\n\n>"
+	later := "  type help for what hob understands;\n  Ctrl-D ends hob\n>"
+	for _, shown := range []string{first, later} {
+		d := onScreen(t, 40, 24, []string{"NO_COLOR=1"}, "up", "--home", home, "--listen", "127.0.0.1:0")
+		d.sees(shown)
+		d.sees(" ms ·\nhttp://127.0.0.1:")
+		d.types("say The first line of this answer is wider than the terminal\r")
+		d.sees("\nThe first line of this answer is wider\nthan the terminal\n\n>")
+		d.leaves()
+	}
+}

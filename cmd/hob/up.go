@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -111,15 +112,15 @@ func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func()
 func welcome(a *cli.App, home string, r daemon.Ready) {
 	_, err := os.Stat(filepath.Join(home, "state", "chat.cursor"))
 	if err == nil {
-		a.Say("  type help for what hob understands; Ctrl-D ends hob")
+		introduce(a, "  type help for what hob understands; Ctrl-D ends hob")
 		return
 	}
 	model := r.Model
 	if strings.HasPrefix(model, "builtin") {
 		model = "none: plain commands work; hob setup connects one"
 	}
-	a.Say("  version   %s\n  model     %s\n  channels  %s\n  home      %s\n", version().Version, model, strings.Join(r.Channels, ", "), home)
-	a.Say("Type help, or just: remind me in 20 minutes to stretch\nCtrl-C stops what hob is doing; Ctrl-D on an empty line ends hob.\n")
+	introduce(a, fmt.Sprintf("  version   %s\n  model     %s\n  channels  %s\n  home      %s\n", version().Version, model, strings.Join(r.Channels, ", "), home))
+	introduce(a, "Type help, or just: remind me in 20 minutes to stretch\nCtrl-C stops what hob is doing; Ctrl-D on an empty line ends hob.\n")
 }
 
 // sayReady prints the line that says that hob is ready, unless --quiet is set.
@@ -138,6 +139,6 @@ func sayReady(a *cli.App, r daemon.Ready) {
 	for _, n := range r.Notes {
 		a.Note(n)
 	}
-	a.Say("hob ready in %d ms %[2]s %[3]s %[2]s model %[4]s %[2]s channels %[5]s",
-		r.After.Milliseconds(), a.Dot(), webAddress(r.Address), r.Model, strings.Join(r.Channels, ", "))
+	introduce(a, fmt.Sprintf("hob ready in %d ms %[2]s %[3]s %[2]s model %[4]s %[2]s channels %[5]s",
+		r.After.Milliseconds(), a.Dot(), webAddress(r.Address), r.Model, strings.Join(r.Channels, ", ")))
 }

@@ -56,6 +56,14 @@ func (v *view) screen(less int) markup.Screen {
 	return markup.Screen{Width: max(w-less, 10), Color: v.look.Color, UTF8: v.look.UTF8}
 }
 
+// Wrapped breaks a text that is not Markdown at its words, for a terminal of this width; 0 is none, which gets the text as it is.
+func Wrapped(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	return strings.Join(markup.Screen{Width: width, UTF8: true}.Wrap(text), "\n")
+}
+
 // rendered is Markdown as a block of lines, or a plain text wrapped.
 func (v *view) rendered(text string) string {
 	if v.plain {
