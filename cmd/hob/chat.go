@@ -198,6 +198,12 @@ func talk(ctx context.Context, a *cli.App, o conversationOptions) error {
 	if !o.ends && !a.Quiet {
 		introduce(a, fmt.Sprintf("conversation %s %s type help; /sessions shows the others; Ctrl-D leaves", cmp.Or(session, "main"), a.Dot()))
 	}
+	// Messages for the owner may wait for a channel, and nothing else says so here.
+	if !a.Quiet {
+		if err := sayUnsent(ctx, a); err != nil {
+			return err
+		}
+	}
 	if err := a.RestoreTerminal(); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
@@ -85,4 +88,28 @@ func remark(r api.OutboxRow, now time.Time, clock cli.Clock) string {
 		return ""
 	}
 	return console.ToYou(r.Reason)
+}
+
+// sayUnsent says how many messages were tried and have not gone out, and why the newest of them has not.
+func sayUnsent(ctx context.Context, a *cli.App) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := client.List(ctx, c, api.Outbox, client.Filter{State: "ready"})
+	if err != nil {
+		return err
+	}
+	tried, why := 0, ""
+	for _, r := range rows {
+		failed := slices.IndexFunc(r.Deliveries, func(d api.Delivery) bool { return d.Error != "" })
+		if failed >= 0 {
+			tried++
+			why = cmp.Or(why, r.Deliveries[failed].Error)
+		}
+	}
+	if tried > 0 {
+		introduce(a, fmt.Sprintf("%s could not be sent yet: %s. See: hob outbox list --state ready", console.Plural(tried, "message"), console.OneLine(why)))
+	}
+	return nil
 }

@@ -56,7 +56,10 @@ func statusCommand(a *cli.App) *cobra.Command {
 				return watchStatus(cmd.Context(), a)
 			}
 			return cli.ShowRow(cmd.Context(), a, api.ShowStatus, "", func(s api.Status, _ json.RawMessage, _ cli.Clock) error {
-				return a.Text(statusView{s}.page(layout{zoneOrLocal(s.Zone), cli.Columns(a.Out), time.Now()}))
+				if err := a.Text(statusView{s}.page(layout{zoneOrLocal(s.Zone), cli.Columns(a.Out), time.Now()})); err != nil || s.Outbox.Ready == 0 {
+					return err
+				}
+				return sayUnsent(cmd.Context(), a)
 			})
 		},
 	}
