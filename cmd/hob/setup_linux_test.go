@@ -222,6 +222,24 @@ func TestSetupOnATerminal(t *testing.T) {
 	}
 }
 
+// TestSetupUnderstandsPeople: "n" declines what is offered, and a city is enough for a time zone; the server of this machine has no word that
+// only the config knows.
+func TestSetupUnderstandsPeople(t *testing.T) {
+	w := newWizardry(t)
+	c := w.begin()
+	c.takes([]wizardStep{
+		{question: `1  (the server|ollama) at http(.|\s)*Which model shall think for hob \[1\]: `, answer: "n"},
+		{question: `Your name.*\[none\]: `, answer: "Sam"},
+		{question: `Your time zone.*: `, answer: "nowhere"},
+		{question: `there is no time zone "nowhere"(.|\s)*Your time zone.*: `, answer: "new york"},
+		{question: `Your time zone is America/New_York\.(.|\s)*Which one \[\d+\]: `, answer: "no"},
+	})
+	c.declines()
+	if code := c.ends(); code != 0 || w.doc() != "[owner]\nname = \"Sam\"\ntimezone = \"America/New_York\"\n" {
+		t.Errorf("exit code %d, config:\n%s\n%s", code, w.doc(), c.shown)
+	}
+}
+
 // files are config.toml and the kept secrets, by their names.
 func (w *wizardry) files() map[string]string {
 	w.Helper()

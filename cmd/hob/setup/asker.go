@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -145,6 +146,11 @@ func (k *asker) choose(ctx context.Context, question string, names []string, oth
 		}
 		if text == "" && otherwise >= 0 {
 			return otherwise, nil
+		}
+		// "n" is an answer to the offer, not the beginning of a name.
+		last := names[len(names)-1]
+		if slices.Contains([]string{"n", "no"}, strings.ToLower(text)) && (strings.HasPrefix(last, "skip") || strings.HasPrefix(last, "keep")) {
+			return len(names) - 1, nil
 		}
 		if i := pick(names, text); i >= 0 {
 			return i, nil

@@ -129,10 +129,10 @@ func (w *wizard) sources(ctx context.Context) []source {
 			}
 		}
 		if own {
-			found = append(found, source{text: fmt.Sprintf("another model of %s at %s", s.Backend, s.BaseURL), backend: s.Backend, base: w.value("model.base_url"), models: models, keyRef: w.value("model.api_key")})
+			found = append(found, source{text: fmt.Sprintf("another model of %s at %s", serverName(s.Backend), s.BaseURL), backend: s.Backend, base: w.value("model.base_url"), models: models, keyRef: w.value("model.api_key")})
 			continue
 		}
-		found = append(found, source{text: fmt.Sprintf("%s at %s, on this machine: %s", s.Backend, s.BaseURL, console.Plural(int64(len(models)), "model")), backend: s.Backend, base: s.BaseURL, models: models})
+		found = append(found, source{text: fmt.Sprintf("%s at %s, on this machine: %s", serverName(s.Backend), s.BaseURL, console.Plural(int64(len(models)), "model")), backend: s.Backend, base: s.BaseURL, models: models})
 	}
 	for _, p := range daemon.ModelServices() {
 		if p.Title == "" {
@@ -300,4 +300,12 @@ func (w *wizard) tryModel(ctx context.Context, m modelAnswer) (able bool, text s
 	}
 	able, text = Verdict(t)
 	return able, text, nil
+}
+
+// serverName names a server by its backend. Of one that is only known to speak OpenAI's protocol, the backend's name says nothing.
+func serverName(backend string) string {
+	if backend == "compatible" {
+		return "the server"
+	}
+	return backend
 }

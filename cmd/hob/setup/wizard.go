@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -217,11 +218,32 @@ func (w *wizard) ownerKey(ctx context.Context, key, question, none string) error
 		if !errors.As(err, &list) {
 			return err
 		}
+		if key == "owner.timezone" && w.cityZone(text) {
+			return nil
+		}
 		w.say(list[0].Text)
 		if !w.ask.terminal() {
 			return flagMistake(err)
 		}
 	}
+}
+
+// cityZone takes the zone of a city that was named without its area, or in lower case, and says which zone that is.
+func (w *wizard) cityZone(city string) bool {
+	name := []rune(strings.ReplaceAll(strings.ToLower(city), " ", "_"))
+	for i := range name {
+		if i == 0 || name[i-1] == '_' || name[i-1] == '/' {
+			name[i] = unicode.ToUpper(name[i])
+		}
+	}
+	// The areas of the IANA time zone database that have cities.
+	for _, area := range []string{"", "Europe/", "America/", "Asia/", "Africa/", "Australia/", "Pacific/", "Atlantic/", "Indian/"} {
+		if _, _, err := w.change(map[string]string{"owner.timezone": area + string(name)}); err == nil {
+			w.say("Your time zone is " + area + string(name) + ".")
+			return true
+		}
+	}
+	return false
 }
 
 // flagMistake makes an error of the command line of a mistake in a value.
