@@ -202,6 +202,8 @@ func sockets(t *testing.T, w World) {
 	in := w.inbox()
 	start(t, w, in)
 	w.Listening(t.Context())
+	// A reader that has not read anything yet has no position from which a platform could repeat.
+	wait(t, in, "receiving", w.has(w.Say("hello")))
 	before := open()
 	for range 10 {
 		w.Account.Drop()
