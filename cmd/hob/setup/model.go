@@ -302,10 +302,12 @@ func (w *wizard) tryModel(ctx context.Context, m modelAnswer) (able bool, text s
 	return able, text, nil
 }
 
-// serverName names a server by its backend. Of one that is only known to speak OpenAI's protocol, the backend's name says nothing.
+// serverName names a server by its backend. A service without a title is any server that speaks OpenAI's protocol, so its backend's name says nothing.
 func serverName(backend string) string {
-	if backend == "compatible" {
-		return "the server"
+	for _, p := range daemon.ModelServices() {
+		if p.Backend == backend && p.Title == "" {
+			return "the server"
+		}
 	}
 	return backend
 }
