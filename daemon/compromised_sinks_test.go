@@ -294,7 +294,7 @@ func (s *scene) alive() {
 	if s.done() < enough {
 		missed = s.t.Logf // a short run may miss one by chance
 	}
-	for _, kind := range []string{"clean", "owner", "tainted", "attached", "copies", "reads", "known", "public", "machine", "program", "plain", "rights", "child", "sent", "task", "recalled", "searched", "practised"} {
+	for _, kind := range []string{"clean", "owner", "tainted", "attached", "copies", "reads", "known", "public", "machine", "program", "plain", "rights", "child", "sent", "task", "recalled", "searched", "skillRead"} {
 		s.mu.Lock()
 		n := s.met[kind]
 		s.mu.Unlock()
