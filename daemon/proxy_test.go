@@ -156,4 +156,9 @@ func TestMCPServersThroughAProxy(t *testing.T) {
 			t.Errorf("%s: the proxy was asked for %q", name, got)
 		}
 	}
+	write(t, home, "[network]\nproxy = \"http://127.0.0.1:9\"\n[mcp.servers.far]\nurl = \"http://mcp.example.org/mcp\"\n")
+	r.until("an error that names the proxy", func() bool {
+		_, err := client.Do(t.Context(), r.client, api.TestMCP, "far", api.None{})
+		return err != nil && strings.Contains(err.Error(), "through the proxy 127.0.0.1:9: ")
+	})
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"hob/daemon/netguard"
 )
 
 // errLogin is the error of a service that wants a sign-in.
@@ -64,6 +66,9 @@ func (w *web) why() string {
 	err := w.guard.fault()
 	if err == nil {
 		return ""
+	}
+	if p, ok := errors.AsType[*netguard.ProxyError](err); ok {
+		return p.Error()
 	}
 	if d, ok := errors.AsType[*net.DNSError](err); ok && d.IsNotFound {
 		return "there is no host " + d.Name

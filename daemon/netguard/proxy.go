@@ -161,12 +161,24 @@ func (u *Unreachable) Again(ctx context.Context) error {
 	return conn.Close()
 }
 
+// ProxyError is the error of a connection through a proxy.
+type ProxyError struct {
+	Proxy string // without a password
+	Err   error
+}
+
+// Error names the proxy, because the address in the cause may be the proxy's.
+func (e *ProxyError) Error() string { return fmt.Sprintf("through the proxy %s: %v", e.Proxy, e.Err) }
+
+// Unwrap returns the cause.
+func (e *ProxyError) Unwrap() error { return e.Err }
+
 // failed marks an error as one of the connection through the proxy.
 func (p Proxy) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("through the proxy %s: %w", p, err)
+	return &ProxyError{Proxy: p.String(), Err: err}
 }
 
 // DialContext connects to an address "host:port" over TCP, through the proxy if there is one. The proxy looks up the name.
