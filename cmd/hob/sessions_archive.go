@@ -45,9 +45,9 @@ func sessionsListCommand(a *cli.App) *cobra.Command {
 func sessionTrust(s api.Session) string {
 	switch s.Trust {
 	case event.Owner:
-		return "yours alone"
+		return "your own text"
 	case event.Known:
-		return "people you know"
+		return "known people's text"
 	case event.Public, event.Machine:
 		return "foreign text"
 	default:
