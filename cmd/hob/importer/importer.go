@@ -77,7 +77,11 @@ func readPlan(ctx context.Context, program, dir string, secrets bool) (Report, e
 	}
 	f, err := openFolder(dir)
 	if err != nil {
-		return Report{}, &cli.Problem{Text: fmt.Sprintf("the folder %s cannot be read: %v", dir, err), Hint: "name the folder of " + program + ", for example ~/." + program}
+		text := fmt.Sprintf("the folder %s cannot be read: %v", dir, explained(err))
+		if errors.Is(err, fs.ErrNotExist) {
+			text = "there is no folder " + dir
+		}
+		return Report{}, &cli.Problem{Text: text, Hint: "name the folder of " + program + ", for example ~/." + program}
 	}
 	p := &plan{folder: f, now: time.Now(), used: map[string]bool{}}
 	err = read(ctx, p)
