@@ -37,7 +37,7 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	if err := remove(part); err != nil {
 		return fmt.Errorf("remove an unfinished backup: %w", err)
 	}
-	if err := d.copyTo(ctx, part); err != nil {
+	if err := copyFrom(ctx, d.path, "ro", part); err != nil {
 		return errors.Join(err, remove(part), remove(part+"-journal"))
 	}
 	fail.Point("backup.written")
@@ -55,10 +55,7 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-// copyTo copies the database over a connection of its own, so that neither the writer nor the readers wait.
-func (d *DB) copyTo(ctx context.Context, to string) error { return copyFrom(ctx, d.path, "ro", to) }
-
-// copyFrom copies a database over a connection in a mode of SQLite.
+// copyFrom copies a database over a connection of its own in a mode of SQLite, so that neither the writer nor the readers wait.
 func copyFrom(ctx context.Context, path, mode, to string) (err error) {
 	db, err := open(path, "mode="+mode+"&_pragma=busy_timeout(5000)")
 	if err != nil {

@@ -32,22 +32,12 @@ const (
 // Examine checks a database file that no process writes: it is complete, its structure and references are valid, and its schema is one of
 // migrations. Then look reads it. Nothing is written, not even next to the file.
 func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
-	return examine(ctx, path, migrations, func(tx *Conn) error {
-		if err := checkIntegrity(tx); err != nil {
-			return err
-		}
-		return look(tx)
-	})
+	return ExamineCopy(ctx, path, migrations, sound(look))
 }
 
 // ExamineCopy is Examine for a copy that Backup has just made. Backup has checked its structure, so that only the size, the schema and
 // the content are looked at.
 func ExamineCopy(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
-	return examine(ctx, path, migrations, look)
-}
-
-// examine opens a database file for Examine. check may end the examination with an error.
-func examine(ctx context.Context, path string, migrations fs.FS, check func(*Conn) error) (err error) {
 	if err := checkComplete(path); err != nil {
 		return err
 	}
@@ -57,7 +47,7 @@ func examine(ctx context.Context, path string, migrations fs.FS, check func(*Con
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	return Plain(inspect(ctx, conn, migrations, check))
+	return Plain(inspect(ctx, conn, migrations, look))
 }
 
 // Inspect is Examine for the database in place. It holds the lock meanwhile: ErrLocked means that hob is running. Without a database the
@@ -84,12 +74,17 @@ func InspectLocked(ctx context.Context, path string, migrations fs.FS, look func
 	}
 	conn.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	return Plain(inspect(ctx, conn, migrations, func(tx *Conn) error {
+	return Plain(inspect(ctx, conn, migrations, sound(look)))
+}
+
+// sound checks the structure and all references before look.
+func sound(look func(*Conn) error) func(*Conn) error {
+	return func(tx *Conn) error {
 		if err := checkIntegrity(tx); err != nil {
 			return err
 		}
 		return look(tx)
-	}))
+	}
 }
 
 // inspect checks a database before it is used: its schema must be known, and its content acceptable to check.
@@ -221,40 +216,54 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	// An earlier restore may have crashed and left its folder.
-	stage := filepath.Join(dir, Staging)
-	if err := errors.Join(os.RemoveAll(stage), os.Mkdir(stage, 0o700)); err != nil {
-		return fmt.Errorf("make a place for the copy: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
-	ready := o
-	ready.Path = filepath.Join(stage, filepath.Base(o.Path))
-	if err := makeReady(ctx, ready, from, prepare); err != nil {
-		return err
-	}
-	fail.Point("restore.ready")
-	// Until here nothing of the database has changed.
-	if err := putAside(ctx, o.Path, o.Path+Kept); err != nil {
-		return err
-	}
-	fail.Point("restore.aside")
-	if err := os.Rename(ready.Path, o.Path); err != nil {
-		return fmt.Errorf("put the copy in its place: %w", err)
-	}
-	fail.Point("restore.renamed")
-	return sys.SyncFolder(dir)
+	return replacement{
+		name: "restore", stage: filepath.Join(dir, Staging),
+		make: func(ready string) error {
+			if err := checkComplete(from); err != nil {
+				return err
+			}
+			if err := copyFile(ctx, from, ready); err != nil {
+				return err
+			}
+			fail.Point("restore.copied")
+			staged := o
+			staged.Path = ready
+			return Prepare(ctx, staged, prepare)
+		},
+		keep: func() error { return putAside(ctx, o.Path, o.Path+Kept) },
+	}.of(o.Path)
 }
 
-// makeReady copies a backup, and makes the copy ready.
-func makeReady(ctx context.Context, o Options, from string, prepare func(*Conn) error) error {
-	if err := checkComplete(from); err != nil {
+// replacement puts a new database in the place of another, for a restore or an upgrade.
+type replacement struct {
+	name  string                   // begins the names of its points
+	stage string                   // the folder in which the new one is made, on the same disk
+	make  func(ready string) error // makes one durable file
+	keep  func() error             // gives the old one a second name, and removes its log
+}
+
+// of replaces the database at a path. The caller holds the lock. A crash at any point leaves either the old or the new database.
+func (r replacement) of(path string) (err error) {
+	// An earlier one may have crashed and left its folder.
+	if err := errors.Join(os.RemoveAll(r.stage), os.Mkdir(r.stage, 0o700)); err != nil {
+		return fmt.Errorf("make a place for the copy: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(r.stage)) }()
+	ready := filepath.Join(r.stage, filepath.Base(path))
+	if err := r.make(ready); err != nil {
 		return err
 	}
-	if err := copyFile(ctx, from, o.Path); err != nil {
+	fail.Point(r.name + ".ready")
+	// Until here nothing of the database has changed.
+	if err := r.keep(); err != nil {
 		return err
 	}
-	fail.Point("restore.copied")
-	return Prepare(ctx, o, prepare)
+	fail.Point(r.name + ".aside")
+	if err := os.Rename(ready, path); err != nil {
+		return fmt.Errorf("put the copy in its place: %w", err)
+	}
+	fail.Point(r.name + ".renamed")
+	return sys.SyncFolder(filepath.Dir(path))
 }
 
 // Prepare checks and migrates a copy of a database in a folder of its own, runs prepare on it, and leaves one durable file.

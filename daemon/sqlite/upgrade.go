@@ -37,9 +37,8 @@ type Upgrade struct {
 // backup folder, and puts the copy in its place with one rename. A crash at any point leaves the old or the new database. The caller holds
 // the lock.
 func upgrade(ctx context.Context, o Options) (err error) {
-	dir := filepath.Dir(o.Path)
-	stage := filepath.Join(dir, Upgrading)
-	// A crash may have left the copy of an earlier try.
+	stage := filepath.Join(filepath.Dir(o.Path), Upgrading)
+	// A crash may have left the copy of an earlier try, which takes the room of this one.
 	if err := os.RemoveAll(stage); err != nil {
 		return fmt.Errorf("sweep an interrupted upgrade: %w", err)
 	}
@@ -53,26 +52,20 @@ func upgrade(ctx context.Context, o Options) (err error) {
 	if o.Upgrade != nil {
 		defer o.Upgrade(u)()
 	}
-	if err := os.Mkdir(stage, 0o700); err != nil {
-		return fmt.Errorf("make a place for the upgrade: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
-	ready := filepath.Join(stage, filepath.Base(o.Path))
-	if err := Rehearse(ctx, o, ready); err != nil {
-		return fmt.Errorf("upgrade the database: %w", err)
-	}
-	fail.Point("upgrade.ready")
-	// Until here nothing of the database has changed.
-	kept := filepath.Join(o.backupFolder(), fmt.Sprintf("hob-upgrade-%d-%s.db", u.From, o.Now().UTC().Format("20060102-150405")))
-	if err := keepUpgraded(ctx, o.Path, kept); err != nil {
-		return err
-	}
-	fail.Point("upgrade.aside")
-	if err := os.Rename(ready, o.Path); err != nil {
-		return fmt.Errorf("put the upgraded database in its place: %w", err)
-	}
-	fail.Point("upgrade.renamed")
-	if err := sys.SyncFolder(dir); err != nil {
+	err = replacement{
+		name: "upgrade", stage: stage,
+		make: func(ready string) error {
+			if err := Rehearse(ctx, o, ready); err != nil {
+				return fmt.Errorf("upgrade the database: %w", err)
+			}
+			return nil
+		},
+		keep: func() error {
+			kept := fmt.Sprintf("hob-upgrade-%d-%s.db", u.From, o.Now().UTC().Format("20060102-150405"))
+			return keepUpgraded(ctx, o.Path, filepath.Join(o.backupFolder(), kept))
+		},
+	}.of(o.Path)
+	if err != nil {
 		return err
 	}
 	return trimUpgrades(o.backupFolder())
@@ -114,17 +107,9 @@ func forgetLinks(path, folder string) error {
 
 // Rehearse copies an idle database to a path in a folder of its own, migrates the copy, and checks it. The database stays as it is, and the
 // caller holds its lock or owns it.
-func Rehearse(ctx context.Context, o Options, to string) (err error) {
-	db, err := open(o.Path, "mode=rw&_pragma=busy_timeout(5000)")
-	if err != nil {
+func Rehearse(ctx context.Context, o Options, to string) error {
+	if err := copyFrom(ctx, o.Path, "rw", to); err != nil {
 		return err
-	}
-	conn, err := db.Conn(ctx)
-	if err == nil {
-		err = errors.Join(copyPages(ctx, conn, to), conn.Close())
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		return Plain(err)
 	}
 	fail.Point("upgrade.copied")
 	copied := Options{Path: to, Migrations: o.Migrations, Now: o.Now, Log: o.Log}
