@@ -64,41 +64,51 @@ func wholeFolders() []string { return []string{"workspace", "state/artifacts", "
 
 // SaveWhole writes the home into one file, while hob runs or not. The database is copied first: files that its rows name are there then.
 func SaveWhole(ctx context.Context, home string, o WholeOptions) (w WholeBackup, err error) {
-	folder := sqlite.BackupFolder(Options{Home: home}.state())
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return w, homeFault(home, err)
-	}
 	now := sys.RealClock().Wall()
 	if o.Path == "" {
 		suffix := sqlite.WholeBackup
 		if o.Key != (BackupKey{}) {
 			suffix = sqlite.SealedBackup
 		}
-		o.Path = filepath.Join(folder, strings.TrimSuffix(sqlite.HandBackupName(now), ".db")+suffix)
+		o.Path = filepath.Join(sqlite.BackupFolder(Options{Home: home}.state()), strings.TrimSuffix(sqlite.HandBackupName(now), ".db")+suffix)
 	}
 	if exists(o.Path) {
 		return w, backupFault(os.ErrExist)
 	}
-	// The scratch folder is inside the home, because the running hob writes the copy, and may not write elsewhere.
+	w = WholeBackup{Path: o.Path, Made: now, Version: o.Version, Encrypted: o.Key != (BackupKey{}), Secrets: o.Secrets}
+	none := event.NewFault(event.Missing, "start it once with: hob up", "the home %s has no database yet: there is nothing to back up", home)
+	err = withCopy(ctx, home, o.Database, none, func(scratch string) (err error) {
+		if w.Database, err = VerifyBackup(ctx, filepath.Join(scratch, "hob.db")); err != nil {
+			return err
+		}
+		return w.write(ctx, home, scratch, o.Key)
+	})
+	return w, err
+}
+
+// withCopy copies the database of a home into a folder, hob.db, and removes the folder after use. running asks a running hob for the copy; nil: none
+// runs. none is the error of a home without a database.
+func withCopy(ctx context.Context, home string, running func(ctx context.Context, path string) error, none error, use func(scratch string) error) (err error) {
+	folder := sqlite.BackupFolder(Options{Home: home}.state())
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return homeFault(home, err)
+	}
+	// The folder is inside the home, because the running hob writes the copy, and may not write elsewhere.
 	scratch, err := os.MkdirTemp(folder, sqlite.Scratch+"*")
 	if err != nil {
-		return w, homeFault(home, err)
+		return homeFault(home, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	copied := filepath.Join(scratch, "hob.db")
-	if o.Database != nil {
-		err = o.Database(ctx, copied)
+	if running != nil {
+		err = running(ctx, copied)
 	} else if err = sqlite.CopyIdle(ctx, Options{Home: home}.database(), copied); errors.Is(err, os.ErrNotExist) {
-		err = event.NewFault(event.Missing, "start it once with: hob up", "the home %s has no database yet: there is nothing to back up", home)
+		err = none
 	}
 	if err != nil {
-		return w, err
+		return err
 	}
-	w = WholeBackup{Path: o.Path, Made: now, Version: o.Version, Encrypted: o.Key != (BackupKey{}), Secrets: o.Secrets}
-	if w.Database, err = VerifyBackup(ctx, copied); err != nil {
-		return w, err
-	}
-	return w, w.write(ctx, home, scratch, o.Key)
+	return use(scratch)
 }
 
 // write makes the file under a temporary name, so that an interrupted one never has the real name.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -79,37 +78,24 @@ func RehearseUpgrade(ctx context.Context, home string, database func(ctx context
 	if err != nil {
 		return r, err
 	}
-	folder := sqlite.BackupFolder(Options{Home: home}.state())
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return r, homeFault(home, err)
-	}
-	scratch, err := os.MkdirTemp(folder, sqlite.Scratch+"*")
-	if err != nil {
-		return r, homeFault(home, err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	copied := filepath.Join(scratch, "hob.db")
-	if database != nil {
-		err = database(ctx, copied)
-	} else if err = sqlite.CopyIdle(ctx, Options{Home: home}.database(), copied); errors.Is(err, os.ErrNotExist) {
-		return r, event.NewFault(event.Missing, "hob up makes it", "the home %s has no database yet: there is nothing to upgrade", home)
-	}
-	if err != nil {
-		return r, fullDisk(err)
-	}
-	if r.Upgrade, err = sqlite.PlanUpgrade(ctx, copied, migrations); err != nil {
-		return r, startFault(home, err)
-	}
-	if r.From == r.To {
-		return r, nil
-	}
-	if err := os.Mkdir(filepath.Join(scratch, "new"), 0o700); err != nil {
-		return r, homeFault(home, err)
-	}
-	clock := sys.RealClock()
-	start := clock.Mono()
-	o := sqlite.Options{Path: copied, Migrations: migrations, Now: clock.Wall, Log: discard()}
-	err = sqlite.Rehearse(ctx, o, filepath.Join(scratch, "new", "hob.db"))
-	r.MS = (clock.Mono() - start).Milliseconds()
+	none := event.NewFault(event.Missing, "hob up makes it", "the home %s has no database yet: there is nothing to upgrade", home)
+	err = withCopy(ctx, home, database, none, func(scratch string) (err error) {
+		copied := filepath.Join(scratch, "hob.db")
+		if r.Upgrade, err = sqlite.PlanUpgrade(ctx, copied, migrations); err != nil {
+			return startFault(home, err)
+		}
+		if r.From == r.To {
+			return nil
+		}
+		if err := os.Mkdir(filepath.Join(scratch, "new"), 0o700); err != nil {
+			return homeFault(home, err)
+		}
+		clock := sys.RealClock()
+		start := clock.Mono()
+		o := sqlite.Options{Path: copied, Migrations: migrations, Now: clock.Wall, Log: discard()}
+		err = sqlite.Rehearse(ctx, o, filepath.Join(scratch, "new", "hob.db"))
+		r.MS = (clock.Mono() - start).Milliseconds()
+		return err
+	})
 	return r, fullDisk(err)
 }
