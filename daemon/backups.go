@@ -30,26 +30,18 @@ type (
 // VerifyBackup sums up a copy, or returns why it is damaged.
 // It reads only the copy, so it also works while a hob runs.
 func VerifyBackup(ctx context.Context, path string) (BackupReport, error) {
-	files, err := store.Migrations()
-	if err != nil {
-		return BackupReport{}, err
-	}
 	// The lock file is beside the database of a home only, so it tells the database from a copy.
 	if _, err := os.Lstat(filepath.Join(filepath.Dir(path), "hob.lock")); err == nil && filepath.Base(path) == "hob.db" {
 		return BackupReport{}, event.NewFault(event.Invalid, "hob doctor looks at it; hob backup create makes a copy", "%s is the database itself, no copy of it", path)
 	}
-	r, err := store.VerifyBackup(ctx, path, files)
+	r, err := store.VerifyBackup(ctx, path, store.Migrations())
 	return r, store.BackupFault(path, err)
 }
 
 // CheckDatabase sums up the database of a home, or returns an error that describes the damage. The error is ErrRunning while a hob runs, and
 // os.ErrNotExist when there is none yet.
 func CheckDatabase(ctx context.Context, home string) (BackupReport, error) {
-	files, err := store.Migrations()
-	if err != nil {
-		return BackupReport{}, err
-	}
-	return store.InspectDatabase(ctx, Options{Home: home}.database(), files)
+	return store.InspectDatabase(ctx, Options{Home: home}.database(), store.Migrations())
 }
 
 // Backups lists the copies in the folder of a home, newest first. It opens none.
@@ -70,11 +62,7 @@ func Leftovers(home string) ([]string, error) {
 
 // RestoreLoss returns what a restore would lose. The error is ErrRunning while a hob runs.
 func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, error) {
-	files, err := store.Migrations()
-	if err != nil {
-		return BackupLoss{}, err
-	}
-	return store.BackupLoses(ctx, Options{Home: home}.database(), files, r)
+	return store.BackupLoses(ctx, Options{Home: home}.database(), store.Migrations(), r)
 }
 
 // RestoreBackup replaces the database of a home by a copy, and removes the index that was made from it. The error is ErrRunning while a hob runs.
@@ -84,11 +72,7 @@ func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) 
 		return RestoreNote{}, err
 	}
 	// A copy of an older hob is allowed: the store checks the copy against the migrations of this one.
-	files, err := store.Migrations()
-	if err != nil {
-		return RestoreNote{}, err
-	}
-	n, err := store.RestoreBackup(ctx, o.database(), from, files, sys.RealClock().Wall)
+	n, err := store.RestoreBackup(ctx, o.database(), from, store.Migrations(), sys.RealClock().Wall)
 	if err != nil {
 		return n, store.BackupFault(from, err)
 	}
@@ -99,10 +83,9 @@ func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) 
 func (o Options) database() string { return filepath.Join(o.state(), "hob.db") }
 
 // backupSchedule makes copies of this hob's database with the settings of the config at that moment.
-func (d *daemon) backupSchedule() (store.BackupSchedule, error) {
-	files, err := store.Migrations()
+func (d *daemon) backupSchedule() store.BackupSchedule {
 	return store.BackupSchedule{
-		State: d.opt.state(), Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backups.Backup, Notice: d.store.Events.Notice,
+		State: d.opt.state(), Migrations: store.Migrations(), Readers: d.store.Reader(), Copy: d.store.Backups.Backup, Notice: d.store.Events.Notice,
 		Free: sys.DiskFree, Zone: d.zone.location, Clock: d.clock, Log: d.log,
 		// The schedule asks for the plan at each look, so a reload of the config needs no restart. The zero plan makes no copies.
 		Plan: func() sqlite.BackupPlan {
@@ -112,7 +95,7 @@ func (d *daemon) backupSchedule() (store.BackupSchedule, error) {
 			}
 			return sqlite.BackupPlan{Every: c.Every, Daily: c.Daily, Weekly: c.Weekly}
 		},
-	}, err
+	}
 }
 
 // createBackup makes a copy and verifies it.

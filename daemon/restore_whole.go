@@ -71,10 +71,7 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 		return done, err
 	}
 	fail.Point("whole.extracted")
-	migrations, err := store.Migrations()
-	if err != nil {
-		return done, err
-	}
+	migrations := store.Migrations()
 	done.Held, done.Backup.Database, err = store.PrepareRestored(ctx, filepath.Join(fresh, filepath.FromSlash(databaseName)), file, migrations, sys.RealClock().Wall)
 	if err != nil {
 		return done, store.BackupFault(file, err)

@@ -56,10 +56,7 @@ func upgrading(u sqlite.Upgrade, clock sys.Clock, log *slog.Logger) (end func())
 
 // wayBack returns the newest copy from before an upgrade that this hob can use, "" if there is none or the folder cannot be read.
 func wayBack(home string) (path string, made time.Time) {
-	files, err := store.Migrations()
-	if err == nil {
-		path, made, err = sqlite.WayBack(sqlite.BackupFolder(Options{Home: home}.state()), files)
-	}
+	path, made, err := sqlite.WayBack(sqlite.BackupFolder(Options{Home: home}.state()), store.Migrations())
 	if err != nil {
 		return "", made
 	}
@@ -74,14 +71,10 @@ type UpgradeRehearsal struct {
 
 // RehearseUpgrade migrates and checks a copy of the database, and removes it. database asks a running hob for the copy; nil: none runs.
 func RehearseUpgrade(ctx context.Context, home string, database func(ctx context.Context, path string) error) (r UpgradeRehearsal, err error) {
-	migrations, err := store.Migrations()
-	if err != nil {
-		return r, err
-	}
 	none := event.NewFault(event.Missing, "hob up makes it", "the home %s has no database yet: there is nothing to upgrade", home)
 	err = withCopy(ctx, home, database, none, func(scratch string) (err error) {
 		copied := filepath.Join(scratch, "hob.db")
-		if r.Upgrade, err = sqlite.PlanUpgrade(ctx, copied, migrations); err != nil {
+		if r.Upgrade, err = sqlite.PlanUpgrade(ctx, copied, store.Migrations()); err != nil {
 			return startFault(home, err)
 		}
 		if r.From == r.To {
@@ -92,7 +85,7 @@ func RehearseUpgrade(ctx context.Context, home string, database func(ctx context
 		}
 		clock := sys.RealClock()
 		start := clock.Mono()
-		o := sqlite.Options{Path: copied, Migrations: migrations, Now: clock.Wall, Log: discard()}
+		o := sqlite.Options{Path: copied, Migrations: store.Migrations(), Now: clock.Wall, Log: discard()}
 		err = sqlite.Rehearse(ctx, o, filepath.Join(scratch, "new", "hob.db"))
 		r.MS = (clock.Mono() - start).Milliseconds()
 		return err

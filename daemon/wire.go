@@ -68,11 +68,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.wireAgent()
 	d.wireChannels(in)
 	d.wireOutgoing(out)
-	backups, err := d.backupSchedule()
-	if err != nil {
-		return err
-	}
-	d.backups = backups
+	d.backups = d.backupSchedule()
 	// The reloader is last, because it opens what the parts above it serve.
 	d.reloader = reloader{
 		file: d.file, tools: d.tools, live: d.live, mcp: d.mcp, accounts: d.accounts, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,

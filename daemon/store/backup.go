@@ -8,7 +8,10 @@ import (
 )
 
 // Migrations returns the steps to the newest schema for sqlite.Options.
-func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
+func Migrations() fs.FS {
+	files, _ := fs.Sub(migrations, "migrations") // the only error is that of an invalid path
+	return files
+}
 
 // Backup writes a consistent copy of the database to path. The folder must exist; an existing file is not overwritten.
 func (s Backups) Backup(ctx context.Context, path string) error { return s.core.db.Backup(ctx, path) }

@@ -15,8 +15,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -146,11 +144,7 @@ type Tx struct {
 
 // Open opens the database, or creates it, and starts a new epoch. Its errors are those of sqlite.Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
-	}
-	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Upgrade: o.Upgrade, Prepared: o.Prepared, Now: o.Clock.Wall, Log: o.log()})
+	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: Migrations(), Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Upgrade: o.Upgrade, Prepared: o.Prepared, Now: o.Clock.Wall, Log: o.log()})
 	if err != nil {
 		return nil, err
 	}

@@ -28,10 +28,7 @@ func FillLarge(ctx context.Context, dir string, turns int, now time.Time) (err e
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("fill %s: %w", path, os.ErrExist)
 	}
-	migrations, err := store.Migrations()
-	if err != nil {
-		return err
-	}
+	migrations := store.Migrations()
 	d, err := sqlite.Open(ctx, sqlite.Options{Path: path, Migrations: migrations, Now: func() time.Time { return now }})
 	if err != nil {
 		return err

@@ -37,12 +37,9 @@ func TestLarge(t *testing.T) {
 	if os.Getenv(folder) != "" {
 		return
 	}
-	migrations, err := store.Migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	migrations := store.Migrations()
 	want := map[string]int{"turns": n, "inbox": n, "outbox": n, "triggers": n / 10, "fires": n / 3}
-	err = sqlite.Inspect(t.Context(), filepath.Join(dir, "hob.db"), migrations, func(tx *sqlite.Conn) error {
+	err := sqlite.Inspect(t.Context(), filepath.Join(dir, "hob.db"), migrations, func(tx *sqlite.Conn) error {
 		for table, rows := range want {
 			var got int
 			if err := tx.One("SELECT count(*) FROM "+table, nil, &got); err != nil {

@@ -79,10 +79,7 @@ var template = sync.OnceValues(func() (file []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	migrations, err := store.Migrations()
-	if err != nil {
-		return nil, err
-	}
+	migrations := store.Migrations()
 	path := filepath.Join(dir, "hob.db")
 	d, err := sqlite.Open(context.Background(), sqlite.Options{Path: path, Migrations: migrations, Now: time.Now})
 	if err != nil {
