@@ -84,7 +84,12 @@ func writeFile(file string, all []entry, at time.Time, write func(*bytes.Buffer,
 	if err := write(&b, all, at); err != nil {
 		return fmt.Errorf("pack %s: %w", file, err)
 	}
-	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil { //nolint:gosec // other people may read a release
+	return publish(file, b.Bytes())
+}
+
+// publish writes a file of the release.
+func publish(file string, content []byte) error {
+	if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // other people may read a release
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	return nil
@@ -92,39 +97,37 @@ func writeFile(file string, all []entry, at time.Time, write func(*bytes.Buffer,
 
 // writeTar writes a compressed tar archive that says nothing about this machine: no owner, one time for all.
 func writeTar(b *bytes.Buffer, all []entry, at time.Time) error {
-	return compress(b, func(b *bytes.Buffer) error {
-		w := tar.NewWriter(b)
-		for _, e := range all {
-			text, err := e.content()
-			if err != nil {
-				return err
-			}
-			h := &tar.Header{Name: e.name, Mode: int64(e.mode), Size: int64(len(text)), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
-			if strings.HasSuffix(e.name, "/") {
-				h.Typeflag = tar.TypeDir
-			}
-			if err := w.WriteHeader(h); err != nil {
-				return fmt.Errorf("write %s: %w", e.name, err)
-			}
-			if _, err := w.Write(text); err != nil {
-				return fmt.Errorf("write %s: %w", e.name, err)
-			}
-		}
-		return w.Close()
-	})
-}
-
-// compress compresses what fill writes. The header has neither a name nor a time.
-func compress(b *bytes.Buffer, fill func(*bytes.Buffer) error) error {
 	var plain bytes.Buffer
-	if err := fill(&plain); err != nil {
+	w := tar.NewWriter(&plain)
+	for _, e := range all {
+		text, err := e.content()
+		if err != nil {
+			return err
+		}
+		h := &tar.Header{Name: e.name, Mode: int64(e.mode), Size: int64(len(text)), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+		if strings.HasSuffix(e.name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(h); err != nil {
+			return fmt.Errorf("write %s: %w", e.name, err)
+		}
+		if _, err := w.Write(text); err != nil {
+			return fmt.Errorf("write %s: %w", e.name, err)
+		}
+	}
+	if err := w.Close(); err != nil {
 		return err
 	}
+	return compress(b, plain.Bytes())
+}
+
+// compress compresses a text. The header has neither a name nor a time.
+func compress(b *bytes.Buffer, plain []byte) error {
 	w, err := gzip.NewWriterLevel(b, gzip.BestCompression)
 	if err != nil {
 		return fmt.Errorf("compress: %w", err)
 	}
-	_, err = plain.WriteTo(w)
+	_, err = w.Write(plain)
 	return errors.Join(err, w.Close())
 }
 
@@ -163,10 +166,7 @@ func (r *release) checksums(context.Context) error {
 		}
 		fmt.Fprintf(&b, "%s  %s\n", sum, f.Name())
 	}
-	if err := os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(b.String()), 0o644); err != nil { //nolint:gosec // other people may read a release
-		return fmt.Errorf("write the checksums: %w", err)
-	}
-	return nil
+	return publish(filepath.Join(r.out, "SHA256SUMS"), []byte(b.String()))
 }
 
 func checksum(file string) (sum string, err error) {

@@ -64,7 +64,8 @@ func packageVersion(v string) string {
 func (r *release) documents(ctx context.Context) error {
 	hob, manual := filepath.Join(r.work, "hob"), filepath.Join(r.work, "documents", "man")
 	completions := filepath.Join(r.work, "documents", "completions")
-	for _, dir := range []string{manual, completions} {
+	compressed := filepath.Join(r.work, "packages", "man") // Debian's policy 12.1 wants them compressed
+	for _, dir := range []string{manual, completions, compressed} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("make a folder: %w", err)
 		}
@@ -91,17 +92,13 @@ func (r *release) documents(ctx context.Context) error {
 	if err != nil || len(pages) == 0 {
 		return fmt.Errorf("no man pages were written: %w", err)
 	}
-	compressed := filepath.Join(r.work, "packages", "man") // Debian's policy 12.1 wants them compressed
-	if err := os.MkdirAll(compressed, 0o700); err != nil {
-		return fmt.Errorf("make a folder: %w", err)
-	}
 	for _, p := range pages {
 		text, err := os.ReadFile(filepath.Join(manual, p.Name()))
 		if err != nil {
 			return fmt.Errorf("read a man page: %w", err)
 		}
 		var packed bytes.Buffer
-		if err := compress(&packed, func(w *bytes.Buffer) error { _, err := w.Write(text); return err }); err != nil {
+		if err := compress(&packed, text); err != nil {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(compressed, p.Name()+".gz"), packed.Bytes(), 0o600); err != nil {

@@ -145,8 +145,5 @@ func (r *release) formula(context.Context) error {
 	if strings.Contains(text, "@URL_") {
 		return errors.New("the formula needs the archives for macOS and Linux: name all of them in -targets, or leave out -url")
 	}
-	if err := os.WriteFile(filepath.Join(r.out, "hob.rb"), []byte(text), 0o644); err != nil { //nolint:gosec // other people may read a release
-		return fmt.Errorf("write the formula: %w", err)
-	}
-	return nil
+	return publish(filepath.Join(r.out, "hob.rb"), []byte(text))
 }
