@@ -223,7 +223,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Lost, err = daemon.RestoreLoss(ctx, home, done.Backup); err != nil {
 		return explainRunning(err)
 	}
-	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", done.Backup.Path, backupContents(done.Backup), home, done.loses())
+	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", done.Backup.Path, backupContents(done.Backup), home, loses(done.Lost))
 	if err := a.Confirm(ctx, yes, loss, "restore it?"); err != nil {
 		return err
 	}
@@ -237,7 +237,11 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Held, err = daemon.RestoreBackup(ctx, home, path); err != nil {
 		return explainRunning(err)
 	}
-	return a.Done(done, done.text())
+	text := fmt.Sprintf("restored %s: %s", done.Backup.Path, backupContents(done.Backup))
+	if done.Kept != "" {
+		text += "\nthe database before is kept as " + done.Kept
+	}
+	return a.Done(done, text+heldAndNext(done.Held))
 }
 
 // ownHome returns the home and refuses one that belongs to another user: its owner could not read files that root writes there.
@@ -272,8 +276,7 @@ func explainRunning(err error) error {
 }
 
 // loses says what the restore discards: everything that happened after the copy was made.
-func (r restoreResult) loses() string {
-	l := r.Lost
+func loses(l daemon.BackupLoss) string {
 	switch {
 	// A database that cannot be read is a common reason for a restore.
 	case l.Damaged != "":
@@ -288,20 +291,12 @@ func (r restoreResult) loses() string {
 		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), console.Exact(l.Newest))
 }
 
-// text says what was restored, and which messages are held until the owner decides.
-func (r restoreResult) text() string {
-	text := fmt.Sprintf("restored %s: %s", r.Backup.Path, backupContents(r.Backup))
-	if r.Kept != "" {
-		text += "\nthe database before is kept as " + r.Kept
-	}
-	return text + held(r.Held) + "\nstart hob with: hob up, or hob service start"
-}
-
-// held says what waits for the owner's decision after a restore, "" if nothing does.
-func held(n daemon.RestoreNote) string {
+// heldAndNext ends the text of a restore: what waits for the owner's decision, and how to start hob.
+func heldAndNext(n daemon.RestoreNote) string {
+	const next = "\nstart hob with: hob up, or hob service start"
 	if n.Messages == 0 && n.Inputs == 0 {
-		return ""
+		return next
 	}
 	return fmt.Sprintf("\nheld, because nobody can know whether they went out or were answered since: %s, %s; see hob outbox list --state held and hob inbox list --state held",
-		console.Plural(n.Messages, "message"), console.Plural(n.Inputs, "input"))
+		console.Plural(n.Messages, "message"), console.Plural(n.Inputs, "input")) + next
 }

@@ -152,13 +152,13 @@ func (f *backupKeyFlags) open(ctx context.Context, a *cli.App, path string) (k d
 	return k, whole, err
 }
 
-// runningCopy returns what asks the running daemon for a copy of its database, nil if none runs.
-func runningCopy(ctx context.Context, home string) (func(ctx context.Context, path string) error, error) {
-	c, err := client.Find(ctx, home, false)
+// runningCopy returns the running daemon, and what asks it for a copy of its database. Both are nil if none runs.
+func runningCopy(ctx context.Context, home string) (c *client.Client, copied func(ctx context.Context, path string) error, err error) {
+	c, err = client.Find(ctx, home, false)
 	if errors.Is(err, client.ErrNoDaemon) {
-		return nil, nil //nolint:nilnil // it can be copied without
+		return nil, nil, nil
 	}
-	return func(ctx context.Context, path string) error {
+	return c, func(ctx context.Context, path string) error {
 		_, err := client.Do(ctx, c, api.CreateBackup, "", api.BackupPath{Path: path})
 		return err
 	}, err
@@ -173,7 +173,7 @@ func createWhole(ctx context.Context, a *cli.App, key backupKeyFlags, o daemon.W
 	if o.Key, err = key.forWriting(ctx, a); err != nil {
 		return err
 	}
-	if o.Database, err = runningCopy(ctx, home); err != nil {
+	if _, o.Database, err = runningCopy(ctx, home); err != nil {
 		return err
 	}
 	defer noteIfSlow(a, "copying everything: a large home takes a while")()
@@ -283,7 +283,7 @@ func restoreWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupK
 	done, err := daemon.RestoreWhole(ctx, home, path, k, func(w daemon.WholeRestore) error {
 		stop()
 		loss := fmt.Sprintf("this puts the backup %s of %s in the place of config, workspace, artifacts, skills and database of %s; %s",
-			path, console.Exact(w.Backup.Made), home, restoreResult{Lost: w.Lost}.loses())
+			path, console.Exact(w.Backup.Made), home, loses(w.Lost))
 		return a.Confirm(ctx, yes, loss, "restore it?")
 	})
 	stop()
@@ -297,5 +297,5 @@ func restoreWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupK
 	if missing := done.Backup.MissingSecrets(); len(missing) > 0 {
 		text += "\nthese secrets were not in it; what this home has of them stays:\n  " + strings.Join(missing, "\n  ")
 	}
-	return a.Done(done, text+held(done.Held)+"\nstart hob with: hob up, or hob service start")
+	return a.Done(done, text+heldAndNext(done.Held))
 }

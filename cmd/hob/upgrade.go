@@ -45,14 +45,16 @@ func checkUpgrade(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	r := upgradeCheck{Installed: version().Version}
-	copied, err := runningCopy(ctx, home)
+	running, copied, err := runningCopy(ctx, home)
 	if err != nil {
 		return err
 	}
-	if copied != nil {
-		if r.Running, err = runningVersion(ctx, home); err != nil {
+	if running != nil {
+		s, err := client.Show(ctx, running, api.ShowStatus, "")
+		if err != nil {
 			return err
 		}
+		r.Running = s.Version
 	}
 	defer noteIfSlow(a, "copying the database, and migrating the copy: a large one takes a while")()
 	if r.Database, err = daemon.RehearseUpgrade(ctx, home, copied); err != nil {
@@ -63,16 +65,6 @@ func checkUpgrade(ctx context.Context, a *cli.App) error {
 	}
 	a.Say("%s", r.text())
 	return nil
-}
-
-// runningVersion asks the daemon for its version.
-func runningVersion(ctx context.Context, home string) (string, error) {
-	c, err := client.Find(ctx, home, false)
-	if err != nil {
-		return "", err
-	}
-	s, err := client.Show(ctx, c, api.ShowStatus, "")
-	return s.Version, err
 }
 
 // text says what would happen at the next start.
