@@ -41,7 +41,6 @@ var (
 type Options struct {
 	Path       string                  // of the file; its folder is created if missing, and locked
 	Migrations fs.FS                   // numbered .sql files
-	Backups    string                  // folder for the copy of a lost database; "": the folder of Path
 	Lost       func(what string) error // called when the file "is missing" or "is empty"; an error forbids a new database; nil: allowed
 	Now        func() time.Time
 	Log        *slog.Logger               // nil: no log

@@ -143,10 +143,11 @@ func (w *writer) note(err error) {
 // rescue writes all acknowledged data into a copy. SQLite's own connection still has the files open, even without names. If only the log
 // has lost its name, its content is also copied into the database.
 func (w *writer) rescue() {
-	to := filepath.Join(w.folder, "hob-rescued-"+w.now().UTC().Format("20060102-150405")+".db")
+	folder := BackupFolder(filepath.Dir(w.files.path))
+	to := filepath.Join(folder, "hob-rescued-"+w.now().UTC().Format("20060102-150405")+".db")
 	part := to + Unfinished
 	_, err := w.session.conn.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)")
-	err = errors.Join(err, os.MkdirAll(w.folder, 0o700), remove(part))
+	err = errors.Join(err, os.MkdirAll(folder, 0o700), remove(part))
 	if err == nil {
 		err = copyPages(w.ctx, w.session.conn, part)
 	}

@@ -52,6 +52,7 @@ func upgrade(ctx context.Context, o Options) (err error) {
 	if o.Upgrade != nil {
 		defer o.Upgrade(u)()
 	}
+	backups := BackupFolder(filepath.Dir(o.Path))
 	err = replacement{
 		name: "upgrade", stage: stage,
 		make: func(ready string) error {
@@ -62,13 +63,13 @@ func upgrade(ctx context.Context, o Options) (err error) {
 		},
 		keep: func() error {
 			kept := fmt.Sprintf("hob-upgrade-%d-%s.db", u.From, o.Now().UTC().Format("20060102-150405"))
-			return keepUpgraded(ctx, o.Path, filepath.Join(o.backupFolder(), kept))
+			return keepUpgraded(ctx, o.Path, filepath.Join(backups, kept))
 		},
 	}.of(o.Path)
 	if err != nil {
 		return err
 	}
-	return trimUpgrades(o.backupFolder())
+	return trimUpgrades(backups)
 }
 
 // keepUpgraded gives the old database a second name in the backup folder, with its digest.
@@ -181,11 +182,4 @@ func WayBack(folder string, migrations fs.FS) (path string, made time.Time, err 
 		}
 	}
 	return "", made, err
-}
-
-func (o Options) backupFolder() string {
-	if o.Backups != "" {
-		return o.Backups
-	}
-	return BackupFolder(filepath.Dir(o.Path))
 }

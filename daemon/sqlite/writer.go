@@ -1,14 +1,12 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -39,7 +37,6 @@ type writer struct {
 	closed  bool
 
 	files     files
-	folder    string // folder for rescued copies
 	derived   bool   // nothing is rescued, see Options.Derived
 	probe     string // a statement that writes one page and changes nothing
 	condition condition
@@ -55,7 +52,7 @@ type closure struct {
 
 // newWriter makes a writer that start must start. Its context has no end, because queued writes must finish during a shutdown.
 func newWriter(ctx context.Context, db *sql.DB, d *DB, o Options) *writer {
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: &d.signals, counts: &d.counts, now: o.Now, log: o.Log, queue: make(chan *closure, batch), look: make(chan struct{}, 1), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path)), derived: o.Derived}
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, signals: &d.signals, counts: &d.counts, now: o.Now, log: o.Log, queue: make(chan *closure, batch), look: make(chan struct{}, 1), files: files{path: o.Path}, derived: o.Derived}
 	w.group = sys.NewGroup(o.Log, nil)
 	return w
 }

@@ -144,7 +144,7 @@ type Tx struct {
 
 // Open opens the database, or creates it, and starts a new epoch. Its errors are those of sqlite.Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: Migrations(), Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Upgrade: o.Upgrade, Prepared: o.Prepared, Now: o.Clock.Wall, Log: o.log()})
+	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: Migrations(), Lost: o.Lost, Upgrade: o.Upgrade, Prepared: o.Prepared, Now: o.Clock.Wall, Log: o.log()})
 	if err != nil {
 		return nil, err
 	}
