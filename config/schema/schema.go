@@ -60,8 +60,9 @@ func Describe(defaults any, notes []Note) []Key {
 	v := reflect.Indirect(reflect.ValueOf(defaults))
 	keys := describe(v, "", notes)
 	// A note without a key would otherwise describe nothing, without a sign of the mistake.
+	all := Flat(keys)
 	for _, n := range notes {
-		if !slices.ContainsFunc(Flat(keys), func(k Key) bool { return k.Name == n.Name }) {
+		if !slices.ContainsFunc(all, func(k Key) bool { return k.Name == n.Name }) {
 			panic(fmt.Sprintf("schema: a note about %s, which %s does not take", n.Name, v.Type()))
 		}
 	}
@@ -103,7 +104,7 @@ func describe(v reflect.Value, path string, notes []Note) []Key {
 // Flat returns all keys, including those inside tables.
 // A table comes before its keys.
 func Flat(keys []Key) []Key {
-	var all []Key
+	all := make([]Key, 0, len(keys))
 	for _, k := range keys {
 		all = append(append(all, k), Flat(k.Keys)...)
 	}
