@@ -62,7 +62,7 @@ func (s Service) Test(ctx context.Context, name string, in api.TestMessage) (api
 		return t, nil
 	}
 	if t.Works, err = s.tried(ctx, name, ch); err != nil {
-		t.Fault = s.Hide(err.Error())
+		t.Fault, t.Reason = s.Hide(err.Error()), channels.UnreachedBy(err)
 		return t, nil
 	}
 	if in.Send != "true" {

@@ -263,7 +263,7 @@ func named(name string) string {
 		return "true or false"
 	case "Time":
 		return "time"
-	case "string", "Status", "Trust", "Address", "CauseKind", "State", "PairingState", "Outcome":
+	case "string", "Status", "Trust", "Address", "CauseKind", "State", "PairingState", "Outcome", "Unreached":
 		return "text"
 	case "RawMessage":
 		return "any"

@@ -30,9 +30,19 @@ type ChannelTest struct {
 	Channel string        `json:"channel"`
 	Works   []string      `json:"works"`            // a line for each thing that does
 	Fault   string        `json:"fault,omitempty"`  // what does not
+	Reason  Unreached     `json:"reason,omitempty"` // of a fault: no_way (no network leads to its server), no_server (nothing listens at its address)
 	To      event.Address `json:"to,omitempty"`     // where a message was sent
 	Outbox  int64         `json:"outbox,omitempty"` // its row
 }
+
+// Unreached says why a channel's server was not reached.
+type Unreached = channels.Unreached
+
+// The reasons that callers ask about.
+const (
+	NoWay    = channels.NoWay
+	NoServer = channels.NoServer
+)
 
 // Pairing is a code that makes somebody the owner, and who became it.
 type Pairing = channels.PairingRow

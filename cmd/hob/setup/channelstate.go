@@ -39,13 +39,10 @@ func PairedName(r api.Pairing) string {
 // testVerdict says in a sentence what a test has found, and what to do about it. The network's own error of a server that was not reached
 // is for those who look closer, so that it comes last.
 func testVerdict(t api.ChannelTest) (text, hint string) {
-	says := func(errors ...string) bool {
-		return slices.ContainsFunc(errors, func(e string) bool { return strings.Contains(t.Fault, e) })
-	}
-	switch {
-	case says("no such host", "network is unreachable", "no route to host", "server misbehaving"):
+	switch t.Reason {
+	case api.NoWay:
 		return fmt.Sprintf("channel %s cannot reach its server: is this machine online, and is the server's name right?", t.Channel), "the error is: " + t.Fault
-	case says("connection refused"):
+	case api.NoServer:
 		return fmt.Sprintf("channel %s finds no server at its address: is the address right, and does the server run?", t.Channel), "the error is: " + t.Fault
 	}
 	return fmt.Sprintf("channel %s does not work: %s", t.Channel, t.Fault),
