@@ -316,8 +316,12 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 		at = spec.Instant(p.zone, d.year+d.years, d.month, d.day+d.days, c.seconds())
 	}
 	if !at.After(p.now) {
-		return spec.Spec{}, p.in.unclear("%s has passed (it is %s in %s); give a later time, e.g. tomorrow at 17:00",
-			at.Format("2 Jan 2006 15:04"), p.now.Format("2 Jan 2006 15:04"), p.zone)
+		where := "in " + p.zone.String()
+		if p.zone == time.Local {
+			where = "on this machine"
+		}
+		return spec.Spec{}, p.in.unclear("%s has passed (it is %s %s); give a later time, e.g. tomorrow at 17:00",
+			at.Format("2 Jan 2006 15:04"), p.now.Format("2 Jan 2006 15:04"), where)
 	}
 	return spec.At(at), nil
 }
