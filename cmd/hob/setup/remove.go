@@ -136,8 +136,11 @@ func addAgain(name string, section map[string]any) string {
 	slices.Sort(keys)
 	for _, key := range keys {
 		text, ok := section[key].(string)
+		on, toggle := section[key].(bool)
 		switch {
 		case key == "kind":
+		case toggle:
+			line += fmt.Sprintf(" --%s=%t", strings.ReplaceAll(key, "_", "-"), on)
 		case ok && !strings.ContainsAny(text, " '\"\\$`!*?;&|<>()"):
 			line += " --" + strings.ReplaceAll(key, "_", "-") + " " + text
 		default:
