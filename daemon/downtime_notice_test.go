@@ -62,7 +62,7 @@ func TestOneMessageAfterTheNight(t *testing.T) {
 			return list
 		}
 		// tick: from 21:10 to 8:00 there are 131 slots, and the newest runs.
-		want := []string{"While hob was not running (Sat 21:10 to Sun 08:00): tick: 130 missed, one run stands for them · backup: 3 runs missed · morning ran 1 h late"}
+		want := []string{"While hob was not running (Sat 21:10 to Sun 08:00): tick: 130 missed, one run replaces them · backup: 3 runs missed · morning ran 1 h late"}
 		if got := said(); !slices.Equal(got, want) {
 			t.Errorf("said\n%q, want\n%q", got, want)
 		}

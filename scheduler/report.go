@@ -97,13 +97,13 @@ func (o Overdue) text() string {
 	case missed == 0:
 		return fmt.Sprintf("%s: %d runs %s", o.Job, o.Runs, strings.TrimPrefix(ran, "ran "))
 	case o.Gone == 0 && o.Runs == 1:
-		return fmt.Sprintf("%s: %d missed, one run stands for %s", o.Job, missed, pick(missed, "it", "them"))
+		return fmt.Sprintf("%s: %d missed, one run replaces %s", o.Job, missed, pick(missed, "it", "them"))
 	case o.Gone == 0 && o.Runs == 0:
 		return fmt.Sprintf("%s: %d folded into a run that is not done", o.Job, missed)
 	case o.Coalesced > 0 && o.Runs == 0:
 		return fmt.Sprintf("%s: %d missed, %d folded into a run that is not done", o.Job, o.Gone, o.Coalesced)
 	case o.Coalesced > 0 && o.Runs == 1:
-		return fmt.Sprintf("%s: %d missed, one run stands for %d more", o.Job, o.Gone, o.Coalesced)
+		return fmt.Sprintf("%s: %d missed, one run replaces %d more", o.Job, o.Gone, o.Coalesced)
 	case o.Runs == 0 || o.Late <= NormalDelay:
 		return fmt.Sprintf("%s: %d %s missed", o.Job, missed, pick(missed, "run", "runs"))
 	default:

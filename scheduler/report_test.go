@@ -39,18 +39,18 @@ func TestAway(t *testing.T) {
 		{"runs late", []scheduler.Overdue{{Job: "backup", Runs: 3, Late: 3 * time.Hour}}, "backup: 3 runs up to 3 h late"},
 		{"one missed", []scheduler.Overdue{{Job: "backup", Gone: 1}}, "backup: 1 run missed"},
 		{"some missed", []scheduler.Overdue{{Job: "backup", Gone: 3}}, "backup: 3 runs missed"},
-		{"one stands for one", []scheduler.Overdue{{Job: "tick", Coalesced: 1, Runs: 1, Late: time.Minute}}, "tick: 1 missed, one run stands for it"},
-		{"one stands for many", []scheduler.Overdue{{Job: "tick", Coalesced: 118, Runs: 1, Late: 5 * time.Minute}}, "tick: 118 missed, one run stands for them"},
+		{"one stands for one", []scheduler.Overdue{{Job: "tick", Coalesced: 1, Runs: 1, Late: time.Minute}}, "tick: 1 missed, one run replaces it"},
+		{"one stands for many", []scheduler.Overdue{{Job: "tick", Coalesced: 118, Runs: 1, Late: 5 * time.Minute}}, "tick: 118 missed, one run replaces them"},
 		{"folded into a run before", []scheduler.Overdue{{Job: "tick", Coalesced: 7}}, "tick: 7 folded into a run that is not done"},
 		{"missed, the newest late", []scheduler.Overdue{{Job: "backup", Gone: 2, Runs: 1, Late: 20 * time.Minute}}, "backup: 2 missed, 1 ran 20 min late"},
 		{"missed, the newest in time", []scheduler.Overdue{{Job: "backup", Gone: 2, Runs: 1, Late: time.Second}}, "backup: 2 runs missed"},
-		{"missed, and one stands for others", []scheduler.Overdue{{Job: "backup", Gone: 5, Coalesced: 1, Runs: 1, Late: 12 * time.Second}}, "backup: 5 missed, one run stands for 1 more"},
+		{"missed, and one stands for others", []scheduler.Overdue{{Job: "backup", Gone: 5, Coalesced: 1, Runs: 1, Late: 12 * time.Second}}, "backup: 5 missed, one run replaces 1 more"},
 		{"missed, and others folded", []scheduler.Overdue{{Job: "backup", Gone: 2, Coalesced: 3}}, "backup: 2 missed, 3 folded into a run that is not done"},
 		{"missed, ten late", []scheduler.Overdue{{Job: "all", Gone: 2, Runs: 10, Late: 9 * time.Hour}}, "all: 2 missed, 10 ran up to 9 h late"},
 		{
 			"of all kinds",
 			[]scheduler.Overdue{morning, {Job: "backup", Gone: 3}, {Job: "shut"}, {Job: "tick", Coalesced: 118, Runs: 1}},
-			"morning ran 1 h 2 min late · backup: 3 runs missed · tick: 118 missed, one run stands for them",
+			"morning ran 1 h 2 min late · backup: 3 runs missed · tick: 118 missed, one run replaces them",
 		},
 	} {
 		for i := range tc.jobs {
@@ -278,7 +278,7 @@ func TestRunnerReportsAfterACrash(t *testing.T) {
 func TestReasonsAreInTheJobsZone(t *testing.T) {
 	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	for spec, want := range map[string]string{
-		"cron 0 9 * * *": "the slot of 2026-11-21 09:00 CET stands for it", "every 24h0m7s": "the slot of 2026-11-21 09:00:07 CET stands for it",
+		"cron 0 9 * * *": "the slot of 2026-11-21 09:00 CET replaces it", "every 24h0m7s": "the slot of 2026-11-21 09:00:07 CET replaces it",
 	} {
 		j := job(spec, scheduler.MissedOnce)
 		j.Created, j.Due = due.Add(-24*time.Hour-7*time.Second), due

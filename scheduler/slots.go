@@ -202,7 +202,7 @@ func (c *dueSlots) unrun(i, first int) (Outcome, string) {
 	outcome, reason := OutcomeMissed, ""
 	switch {
 	case first < len(c.list) && (c.job.Missed == MissedOnce || !c.missed(i)):
-		outcome, reason = OutcomeCoalesced, "the slot of "+c.wall(c.list[first])+" stands for it" // whatever its outcome is: its gate may be closed
+		outcome, reason = OutcomeCoalesced, "the slot of "+c.wall(c.list[first])+" replaces it" // whatever its outcome is: its gate may be closed
 	case c.job.Missed == MissedAll:
 		reason = "only the newest " + map[bool]string{true: "is", false: strconv.Itoa(c.runs) + " are"}[c.runs == 1] + " caught up"
 	case c.job.Missed == MissedAsk:

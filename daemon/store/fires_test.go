@@ -188,7 +188,7 @@ func TestReport(t *testing.T) {
 	day := hourly.Due.Format("Mon 15:04")
 	want := fmt.Sprintf("While hob was not running (%s to ", day)
 	told := s.away()
-	if len(told) != 1 || !strings.HasPrefix(told[0], want) || !strings.HasSuffix(told[0], "): hourly: 3 missed, one run stands for them · skipped: 4 runs missed") {
+	if len(told) != 1 || !strings.HasPrefix(told[0], want) || !strings.HasSuffix(told[0], "): hourly: 3 missed, one run replaces them · skipped: 4 runs missed") {
 		t.Fatalf("told %q", told)
 	}
 	if n := one[int](s, "SELECT count(*) FROM fires WHERE told = 2"); n != 8 {

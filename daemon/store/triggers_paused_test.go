@@ -295,9 +295,9 @@ func TestReportOfManyGatedSlots(t *testing.T) {
 		outcome scheduler.Outcome
 		want    string
 	}{
-		{"opens", func(*scheduler.Job) {}, "", "[g: 3 missed, one run stands for them]"},
+		{"opens", func(*scheduler.Job) {}, "", "[g: 3 missed, one run replaces them]"},
 		{"stays shut", func(*scheduler.Job) {}, scheduler.OutcomeSkipped, "[]"},
-		{"stays shut, and no run was to stand for them", func(j *scheduler.Job) { j.Missed = scheduler.MissedSkip }, scheduler.OutcomeSkipped, "[g: 3 runs missed]"},
+		{"stays shut, and no run was to replace them", func(j *scheduler.Job) { j.Missed = scheduler.MissedSkip }, scheduler.OutcomeSkipped, "[g: 3 runs missed]"},
 		{"fails", func(*scheduler.Job) {}, scheduler.OutcomeFailed, "[g: 4 runs missed]"},
 	} {
 		s := fresh(t)
@@ -327,7 +327,7 @@ func TestReportOfManyGatedSlots(t *testing.T) {
 		if n := one[int](s, "SELECT count(*) FROM fires WHERE told = 1"); n != 0 {
 			t.Errorf("%s: %d slots are told yet", c.name, n)
 		}
-		if n := one[int](s, "SELECT count(*) FROM fires WHERE outcome = 'coalesced' AND reason NOT LIKE 'the slot of % stands for it'"); n != 0 {
+		if n := one[int](s, "SELECT count(*) FROM fires WHERE outcome = 'coalesced' AND reason NOT LIKE 'the slot of % replaces it'"); n != 0 {
 			t.Errorf("%s: the older ones say %v", c.name, s.fires())
 		}
 	}
