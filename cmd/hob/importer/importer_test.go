@@ -175,16 +175,17 @@ func TestCarryFile(t *testing.T) {
 func TestParseJSON5(t *testing.T) {
 	for text, want := range map[string]any{
 		`{a: 1, 'b': "x", $c_: [1, 2,], /* d */ e: null, }// end`: map[string]any{"a": 1.0, "b": "x", "$c_": []any{1.0, 2.0}, "e": nil},
-		`"a\u00e9\ud83d\ude00\n\/\x"`:                             "aé😀\n/x",
+		`"a\u00e9\ud83d\ude00\n\/\q"`:                             "aé😀\n/q",
+		`"\x41\xe9\v\0"`:                                          "Aé\v\x00",
 		`'it\'s "so"'`:                                            `it's "so"`,
-		"'a\\\nb'":                                                "ab",
-		`[+1, -2.5, .5, 0x10, true, false]`:                       []any{1.0, -2.5, .5, 16.0, true, false},
+		"'a\\\nb\\\r\nc\\\rd\\\u2028e'":                           "abcde",
+		`[+1, -2.5, .5, 5., 0x10, -0XA, 1E2, 0.5, true, false]`:   []any{1.0, -2.5, .5, 5.0, 16.0, -10.0, 100.0, .5, true, false},
 	} {
 		if got, err := importer.ParseJSON5([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %#v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "{", "[1 2]", "{a 1}", "{1}x", "'a", "'a\nb'", `"\u12"`, "/* ", "{a:}", "nope", strings.Repeat("[", 200) + strings.Repeat("]", 200), "1 2"} {
+	for _, text := range []string{"", "{", "[1 2]", "{a 1}", "{1}x", "'a", "'a\nb'", `"\u12"`, "/* ", "{a:}", "nope", "010", "1_000", "0b11", "0x", "Infinity", "-NaN", "1e999", "+-1", ".", "-", `"\x4"`, `"\1"`, `"\01"`, "'a\rb'", strings.Repeat("[", 200) + strings.Repeat("]", 200), "1 2"} {
 		if got, err := importer.ParseJSON5([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "line ") {
 			t.Errorf("%.20s: %#v, %v", text, got, err)
 		}

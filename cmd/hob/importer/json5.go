@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -90,15 +92,37 @@ func (p *json5) value(depth int) (any, error) {
 	case "null":
 		return nil, nil //nolint:nilnil // the value is null
 	default:
-		n, err := strconv.ParseFloat(strings.TrimPrefix(word, "+"), 64)
-		if hex, err := strconv.ParseInt(word, 0, 64); err == nil {
-			return float64(hex), nil
-		}
-		if err != nil || word == "" {
-			return nil, errors.New("a value is not understood")
-		}
-		return n, nil
+		return number(word)
 	}
+}
+
+// numeral is a number of JSON5 (section 6), without its sign. Infinity and NaN are not among them, because JSON cannot carry them on.
+var numeral = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(0[xX][0-9a-fA-F]+|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)$`)
+})
+
+// number reads a number.
+func number(word string) (any, error) {
+	digits := strings.TrimPrefix(word, "-")
+	if digits == word {
+		digits = strings.TrimPrefix(word, "+")
+	}
+	if !numeral().MatchString(digits) {
+		return nil, errors.New("a value is not understood")
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if len(digits) > 2 && (digits[1] == 'x' || digits[1] == 'X') {
+		var whole uint64
+		whole, err = strconv.ParseUint(digits[2:], 16, 64)
+		n = float64(whole)
+	}
+	if err != nil {
+		return nil, errors.New("a number is too large")
+	}
+	if word[0] == '-' {
+		n = -n
+	}
+	return n, nil
 }
 
 // members reads values with commas between them, up to a closing mark. A comma may come after the last one.
@@ -157,7 +181,7 @@ func (p *json5) word() string {
 	return word
 }
 
-// text reads a string in either quotes (section 5). The escapes that JSON does not have stand for the sign itself.
+// text reads a string in either quotes (section 5).
 func (p *json5) text() (string, error) {
 	quote := p.rest[0]
 	var b strings.Builder
@@ -166,7 +190,7 @@ func (p *json5) text() (string, error) {
 		case c == quote:
 			p.rest = p.rest[i+1:]
 			return b.String(), nil
-		case c == '\n':
+		case c == '\n' || c == '\r':
 			return "", errors.New("a text does not end in its line")
 		case c != '\\':
 			b.WriteByte(c)
@@ -187,10 +211,27 @@ func (p *json5) text() (string, error) {
 // unescape writes what the text after a backslash stands for, and returns how many bytes beyond the first it took.
 func unescape(b *strings.Builder, after string) (more int, err error) {
 	switch after[0] {
-	case 'b', 'f', 'n', 'r', 't':
-		b.WriteByte(map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}[after[0]])
+	case 'b', 'f', 'n', 'r', 't', 'v':
+		b.WriteByte(map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}[after[0]])
 	case '\n':
 		// The line goes on.
+	case '\r':
+		// The line goes on; the mark of its end may have two bytes.
+		if strings.HasPrefix(after, "\r\n") {
+			return 1, nil
+		}
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		if after[0] != '0' || len(after) > 1 && after[1] >= '0' && after[1] <= '9' {
+			return 0, errors.New("a text has a digit after a backslash")
+		}
+		b.WriteByte(0)
+	case 'x':
+		code, err := strconv.ParseUint(after[1:min(3, len(after))], 16, 8)
+		if err != nil || len(after) < 3 {
+			return 0, errors.New(`a text has a wrong \x`)
+		}
+		b.WriteRune(rune(code))
+		return 2, nil
 	case 'u':
 		// JSON's own decoder joins the two halves of a rune beyond 16 bits.
 		n := min(5, len(after))
@@ -204,8 +245,11 @@ func unescape(b *strings.Builder, after string) (more int, err error) {
 		b.WriteString(text)
 		return n - 1, nil
 	default:
-		_, size := utf8.DecodeRuneInString(after)
-		b.WriteString(after[:size])
+		// Any other character stands for itself, but U+2028 and U+2029 end a line, which then goes on.
+		r, size := utf8.DecodeRuneInString(after)
+		if r != '\u2028' && r != '\u2029' {
+			b.WriteString(after[:size])
+		}
 		return size - 1, nil
 	}
 	return 0, nil
