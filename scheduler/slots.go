@@ -285,16 +285,13 @@ const NormalDelay = time.Minute
 // Key returns the key of a slot: its instant as RFC 3339 in UTC.
 func Key(due time.Time) string { return due.UTC().Format(time.RFC3339Nano) }
 
-// Input returns the inbox row of a slot that runs. The note follows the prompt. After failures it waits until BackoffUntil.
+// Input returns the inbox row of a slot that runs. The note follows the prompt. The store adds until when it waits after failures.
 func Input(j Job, key, note string, now time.Time) event.In {
-	// The row differs from that of a manual run only in its id, the note and the backoff.
+	// The row differs from that of a manual run only in its id and the note.
 	in := ByHand(j, "", now)
 	in.ExtID = fmt.Sprintf("job:%d:%s", j.ID, key)
 	if note != "" {
 		in.Parts = append(in.Parts, event.Say(note)...)
-	}
-	if j.BackoffUntil.After(now) {
-		in.NotBefore = j.BackoffUntil
 	}
 	return in
 }

@@ -44,6 +44,9 @@ func commitFiring(tx *Tx, f scheduler.Firing) error {
 	if err != nil {
 		return err
 	}
+	if err := readBackoff(tx, &f.Job.Trigger); err != nil {
+		return err
+	}
 	// f.Run names slots by their index. Slots without an entry are recorded and do not run.
 	runs := map[int]event.In{}
 	for _, q := range f.Run {
@@ -78,7 +81,7 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 	}
 	// After failures the slot waits. Its reason tells the owner until when.
 	if (run || slot.State == scheduler.StateDue) && j.BackoffUntil.After(tx.Now) {
-		slot.Reason = backoffReason(j, slot.Reason)
+		slot.Reason, in.NotBefore = backoffReason(j, slot.Reason), j.BackoffUntil
 	}
 	id, err := addFire(tx, j.ID, slot)
 	if err == nil && slot.State == scheduler.StateDue {
@@ -89,6 +92,12 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 	}
 	in.Fire = id
 	return id, acceptFire(tx, in)
+}
+
+// readBackoff reads a trigger's failures and until when its runs wait because of them. The commit that adds a run reads them itself: an earlier
+// run may have ended since the trigger was read.
+func readBackoff(tx *Tx, t *scheduler.Trigger) error {
+	return tx.One("SELECT failures, hold FROM triggers WHERE id = ?", []any{t.ID}, &t.Failures, sqlite.Stamp(&t.BackoffUntil))
 }
 
 // backoffReason adds to a reason until when a slot is held.

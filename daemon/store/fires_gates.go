@@ -75,7 +75,14 @@ func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 			if fail.Broken("gate-seen-early") {
 				err = fireSucceeded(tx, v.Fire, v.Job)
 			}
-			return errors.Join(err, mustAccept(tx, v.In))
+			t := scheduler.Trigger{ID: v.Job}
+			if err = errors.Join(err, readBackoff(tx, &t)); err != nil {
+				return err
+			}
+			if t.BackoffUntil.After(tx.Now) { // a run by hand failed while the gate was evaluated
+				v.In.NotBefore = t.BackoffUntil
+			}
+			return mustAccept(tx, v.In)
 		// The gate could not be evaluated.
 		case scheduler.OutcomeFailed:
 			return backOffTrigger(tx, v.Job, v.Reason)

@@ -108,6 +108,9 @@ func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) 
 	if in.Fire, err = addFire(tx, h.ID, scheduler.Slot{Key: in.ExtID, Due: now, State: scheduler.StateQueued}); err != nil {
 		return event.Receipt{}, fmt.Errorf("add fire: %w", err)
 	}
+	if err := readBackoff(tx, &h.Trigger); err != nil {
+		return event.Receipt{}, err
+	}
 	if h.BackoffUntil.After(now) {
 		in.NotBefore = h.BackoffUntil
 	}

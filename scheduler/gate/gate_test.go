@@ -299,10 +299,6 @@ func TestWhatARunIsTold(t *testing.T) {
 	if v := judged(t, w, s)[0]; len(v.In.Parts) != 3 || !v.In.Tainted || v.In.Typed {
 		t.Errorf("%+v", v.In)
 	}
-	s.Job.BackoffUntil = time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
-	if v := judged(t, w, s)[0]; !v.In.NotBefore.Equal(s.Job.BackoffUntil) {
-		t.Errorf("it does not back off: %+v", v.In)
-	}
 }
 
 // Four gates are evaluated at the same time. A slow one delays no other, and each is judged once.
