@@ -23,14 +23,19 @@ const private = "canary-of-the-owner"
 
 // surfaces are the calls by which a model may come to what is private. The owner's conversation is tainted as soon as it finds what others wrote, and
 // then a command asks him, who is not there to answer.
-func surfaces(space string, owner bool) []llm.Answer {
+// Each is there once: by its own name, or by the tool that calls tools, as rng has it.
+func surfaces(rng *rand.Rand, space string, owner bool) []llm.Answer {
 	var list []llm.Answer
 	use := func(tool string, args map[string]any) {
 		raw, err := json.Marshal(args)
 		if err != nil {
 			panic(err)
 		}
-		list = append(list, llmtest.Use(tool, string(raw)), llmtest.Use("tool", fmt.Sprintf(`{"action": "call", "name": %q, "arguments": %s}`, tool, raw)))
+		a := llmtest.Use(tool, string(raw))
+		if rng.IntN(2) == 0 {
+			a = llmtest.Use("tool", fmt.Sprintf(`{"action": "call", "name": %q, "arguments": %s}`, tool, raw))
+		}
+		list = append(list, a)
 	}
 	for _, name := range []string{"USER.md", "MEMORY.md", "CAPABILITIES.md", "memory/trips.md", "./memory/../MEMORY.md", "link.md", "same.md", "folder/trips.md", space + "/USER.md"} {
 		use("read", map[string]any{"path": name})
@@ -57,6 +62,7 @@ func surfaces(space string, owner bool) []llm.Answer {
 	if systest.Sandbox() && !owner { // without one the owner would be asked first
 		use("exec", map[string]any{"command": "cat MEMORY.md"})
 	}
+	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
 }
 
@@ -84,6 +90,7 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 	s := newStudio(t, home, "")
 	var mu sync.Mutex
 	seen := map[string][]string{} // the bodies of the requests of each round
+	all := map[string][]llm.Answer{}
 	s.model.Otherwise(func(r llmtest.Request) llmtest.Turn {
 		mu.Lock()
 		defer mu.Unlock()
@@ -94,12 +101,18 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 			}
 		}
 		seen[name] = append(seen[name], string(r.Body))
-		if len(seen[name]) > 3 || name == "" || name == "theirs" { // what the owner read there would fill the conversation
+		if name == "" || name == "theirs" { // what the owner read there would fill the conversation
 			return llmtest.Streamed(llmtest.Say("noted"))
 		}
-		all := surfaces(space, name == "owner" || name == "again")
-		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		return llmtest.Streamed(llmtest.UseAll(all[:len(all)/2]...))
+		switch len(seen[name]) { // the second half may use what the first has found
+		case 1:
+			all[name] = surfaces(rng, space, name == "owner" || name == "again")
+			return llmtest.Streamed(llmtest.UseAll(all[name][:len(all[name])/2]...))
+		case 2:
+			return llmtest.Streamed(llmtest.UseAll(all[name][len(all[name])/2:]...))
+		default:
+			return llmtest.Streamed(llmtest.Say("noted"))
+		}
 	})
 	s.say(private + " is what I say in private")
 	rows, err := sql.Open("sqlite", filepath.Join(home, "state", "hob.db")+"?_pragma=busy_timeout(5000)&_txlock=immediate")
@@ -132,7 +145,7 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 	s.until("everybody has had a turn", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(seen["known"]) > 3 && len(seen["public"]) > 3 && len(seen["machine"]) > 3 && len(seen["theirs"]) > 0 && len(seen["group"]) > 0
+		return len(seen["known"]) > 2 && len(seen["public"]) > 2 && len(seen["machine"]) > 2 && len(seen["theirs"]) > 0 && len(seen["group"]) > 2
 	})
 	post("shared", "telegram:-100", event.Public)
 	s.say("and ROUND again")

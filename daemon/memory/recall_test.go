@@ -83,14 +83,18 @@ func (f *fixture) put(t testing.TB, name, text string) {
 	}
 }
 
-// search asks as the owner's tool does.
+// search asks as the owner's tool does, and again as long as the index is being made, which may take longer than a search waits.
 func (f *fixture) search(t testing.TB, text string) memory.Result {
 	t.Helper()
-	r, err := f.index.Search(t.Context(), memory.Query{Text: text, Owner: true, MinScore: memory.DefaultScore})
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
+	for {
+		r, err := f.index.Search(t.Context(), memory.Query{Text: text, Owner: true, MinScore: memory.DefaultScore})
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if !slices.ContainsFunc(r.Notes, func(note string) bool { return strings.HasPrefix(note, "the index is being made") }) {
+			return r
+		}
 	}
-	return r
 }
 
 // question is one of the question set: its answer stands in any line of the files that has the text.
