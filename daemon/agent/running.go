@@ -10,6 +10,7 @@ import (
 // RunningTurn is the turn that a thread runs now, and the time of the thread's last progress. The zero value is an idle thread. It is safe
 // for concurrent use.
 type RunningTurn struct {
+	claim  sync.Mutex // held while the thread takes a turn from the database and records it here; Stop waits for that
 	mu     sync.Mutex // guards id and cancel
 	id     int64      // 0 when the thread is idle
 	cancel context.CancelCauseFunc
@@ -24,8 +25,10 @@ func (r *RunningTurn) set(id int64, cancel context.CancelCauseFunc) {
 }
 
 // Stop cancels turn id if it is running; with id 0 it cancels whichever turn runs. It returns the cancelled turn, 0 for none.
-// The next turn starts as usual.
+// The next turn starts as usual. A turn that the database calls running is never missed, because Stop waits while the thread takes one.
 func (r *RunningTurn) Stop(id int64) int64 {
+	r.claim.Lock()
+	defer r.claim.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cancel == nil || (id != 0 && id != r.id) {

@@ -53,33 +53,49 @@ type Thread struct {
 // Run steps turns until ctx ends. Then it puts the running turn back into the queue.
 func (t *Thread) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		t.progress()
-		// Both are taken before the rows are read, so that no commit and no due row between the two is missed.
-		wake, looked := t.Queue.InboxSignal(), t.Clock.Wall()
-		claim, ok, err := t.Queue.Take(ctx, Boundary(), &opener{thread: t})
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("take the next row: %w", err)
-		}
-		if !ok {
-			if err := t.idle(ctx, wake, looked); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := t.serve(ctx, claim); err != nil && ctx.Err() == nil {
+		if err := t.next(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 	return t.Queue.Drain(context.WithoutCancel(ctx))
 }
 
-// serve handles one claimed row: a command between two turns, or a turn. A turn that was ended
-// elsewhere is not an error, because its rows are settled already.
-func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
+// next serves the next row, or waits until there is one.
+func (t *Thread) next(ctx context.Context) error {
+	t.progress()
+	// Both are taken before the rows are read, so that no commit and no due row between the two is missed.
+	wake, looked := t.Queue.InboxSignal(), t.Clock.Wall()
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	claim, ok, err := t.take(ctx, cancel)
+	if err != nil {
+		return fmt.Errorf("take the next row: %w", err)
+	}
+	if !ok {
+		return t.idle(ctx, wake, looked)
+	}
+	return t.serve(ctx, running, claim)
+}
+
+// take claims the next row. A turn is recorded as the running one, with its cancel, before Stop can look for it.
+func (t *Thread) take(ctx context.Context, cancel context.CancelCauseFunc) (turn.Claim, bool, error) {
+	t.claim.Lock()
+	defer t.claim.Unlock()
+	c, ok, err := t.Queue.Take(ctx, Boundary(), &opener{thread: t})
+	if err == nil && ok && c.Command.Seq == 0 {
+		t.set(c.Turn, cancel)
+	}
+	return c, ok, err
+}
+
+// serve handles one claimed row: a command between two turns, or a turn, whose context is running. A turn that was ended elsewhere is not an
+// error, because its rows are settled already.
+func (t *Thread) serve(ctx, running context.Context, c turn.Claim) error {
 	if c.Command.Seq != 0 {
 		return t.Boundary(ctx, c.Command)
 	}
-	err := t.step(ctx, c)
+	defer t.set(0, nil)
+	err := t.step(running, c)
 	if errors.Is(err, turn.ErrStale) {
 		t.Log.Warn("the turn was ended elsewhere while it ran", "turn", c.Turn)
 		return nil
@@ -118,15 +134,12 @@ func (t *Thread) idle(ctx context.Context, wake <-chan struct{}, looked time.Tim
 
 // step runs one turn until it ends or parks.
 func (t *Thread) step(ctx context.Context, c turn.Claim) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	t.set(c.Turn, cancel)
-	defer t.set(0, nil)
+	waiting, cancel := context.WithCancel(ctx)
 	waiters := sys.NewGroup(t.Log, nil)
 	// It ends with the turn; the thread itself is busy until then.
-	waiters.Once("queue", func() error { return t.notifyWaiting(ctx) })
+	waiters.Once("queue", func() error { return t.notifyWaiting(waiting) })
 	defer waiters.Wait()
-	defer cancel(nil) // runs before Wait, and so ends notifyWaiting
+	defer cancel() // runs before Wait
 	r := newRun(t, c.Turn)
 	r.opening, r.reserved = c.Opening, c.Reserved
 	return r.loop(ctx)

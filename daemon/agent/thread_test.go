@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,5 +45,45 @@ func TestAMessageThatIsDueWhileTheQueueIsRead(t *testing.T) {
 		if slow.takes > 3 {
 			t.Errorf("the queue was read %d times in 3 s", slow.takes)
 		}
+	})
+}
+
+// stoppedQueue is one whose first turn somebody stops as soon as the database has it running.
+type stoppedQueue struct {
+	agent.Queue
+	stop    func(id int64) int64
+	stopped chan int64 // what stop has returned
+}
+
+func (q *stoppedQueue) Take(ctx context.Context, boundary []string, opener turn.Opener) (turn.Claim, bool, error) {
+	c, ok, err := q.Queue.Take(ctx, boundary, opener)
+	if ok && c.Turn == 1 {
+		begun := make(chan struct{})
+		go func() {
+			close(begun)
+			q.stopped <- q.stop(0)
+		}()
+		<-begun
+		for range 1000 { // a chance to come first
+			runtime.Gosched()
+		}
+	}
+	return c, ok, err
+}
+
+// A turn is stopped between the commit that makes it running and its first step. It ends, and is not left to run.
+func TestStopWhileATurnIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t, t.TempDir(), hang)
+		q := &stoppedQueue{Queue: r.thread.Queue, stop: r.thread.Stop, stopped: make(chan int64, 1)}
+		r.thread.Queue = q
+		r.post(ownerSays("go"))
+		r.start()
+		defer r.close()
+		r.settle()
+		if id := <-q.stopped; id != 1 {
+			t.Fatalf("turn %d was stopped", id)
+		}
+		r.wantStates(turn.Stopped)
 	})
 }
