@@ -10,6 +10,7 @@ import (
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
+	"hob/tools/tasks"
 )
 
 // outcome runs a job by hand and returns the slot of that run.
@@ -40,11 +41,15 @@ func TestAFailedCommandIsAFailedRun(t *testing.T) {
 	add("fine", "run echo well")
 	add("lost", "read no-such-file.txt")
 	add("none", "find zzzz-nowhere in *.go")
+	add("riddle", "what is the weather like")
 	if s := r.outcome("fine"); s.Outcome != "ran" || strings.Contains(s.Reason, "exit") {
 		t.Errorf("a good command: %+v", s)
 	}
 	if s := r.outcome("lost"); s.Outcome != "failed" || !strings.Contains(s.Reason, "NOT_FOUND") {
 		t.Errorf("an error result at the end: %+v", s)
+	}
+	if s := r.outcome("riddle"); s.Outcome != "failed" || !strings.Contains(s.Reason, "could not do this") {
+		t.Errorf("a prompt that nobody understands: %+v", s)
 	}
 	if s := r.outcome("none"); s.Outcome != "ran" {
 		t.Errorf("a search without a hit: %+v", s)
@@ -59,7 +64,7 @@ func TestAFailedCommandIsAFailedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, j := range list {
-		if want := map[string]int{"backup": 5, "lost": 1}[j.Name]; j.Failures != want {
+		if want := map[string]int{"backup": 5, "lost": 1, "riddle": 1}[j.Name]; j.Failures != want {
 			t.Errorf("%s has failed %d times, want %d", j.Name, j.Failures, want)
 		}
 	}
@@ -72,6 +77,62 @@ func TestAFailedCommandIsAFailedRun(t *testing.T) {
 	}
 	if s := r.outcome("fine"); s.Outcome != "ran" {
 		t.Errorf("another job: %+v", s)
+	}
+}
+
+// A task fails as the run of a job does, and what waits for it stays blocked.
+func TestAFailedTaskFreesNothing(t *testing.T) {
+	home := t.TempDir()
+	write(t, home, "[tools.exec]\nsandbox = \"off\"\n[guard]\nmode = \"open\"\n")
+	r := start(t, home)
+	for _, c := range []struct {
+		prompt, result string
+		state          tasks.State
+	}{
+		{"read no-such-file.txt", "NOT_FOUND", tasks.Failed},
+		{"run echo from task; exit 3", "exit code 3", tasks.Failed},
+		{"what is the weather like", "could not do this", tasks.Failed},
+		{"run echo well", "well", tasks.Done},
+	} {
+		var made tasks.Task
+		for _, input := range []string{`{"prompt":%q}`, `{"prompt":"say: next","blocked_by":[%d]}`} {
+			var of any = c.prompt
+			if made.ID != 0 {
+				of = made.ID
+			}
+			out, err := client.Do(t.Context(), r.client, api.CallTool, "task_add", client.ToolCall{Input: fmt.Appendf(nil, input, of)})
+			if err != nil || !out.Success {
+				t.Fatalf("%s: %+v, %v", c.prompt, out, err)
+			}
+			if made.ID == 0 {
+				list, err := client.List(t.Context(), r.client, api.Tasks, event.Filter{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, task := range list {
+					if task.Prompt == c.prompt {
+						made = task
+					}
+				}
+			}
+		}
+		next := tasks.Blocked
+		if c.state == tasks.Done {
+			next = tasks.Done
+		}
+		r.until(c.prompt+" and what waits for it", func() bool {
+			list, err := client.List(t.Context(), r.client, api.Tasks, event.Filter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := 0
+			for _, task := range list {
+				if task.ID == made.ID && task.State == c.state && strings.Contains(task.Result, c.result) || len(task.BlockedBy) == 1 && task.BlockedBy[0] == made.ID && task.State == next {
+					found++
+				}
+			}
+			return found == 2
+		})
 	}
 }
 

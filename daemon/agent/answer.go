@@ -53,7 +53,11 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	if first := r.thread.Models().First().Info(); a.info.Interpreter && first.Provider != a.info.Provider {
 		said.Text += "\n(The model cannot be reached: the built-in interpreter did this.)"
 	}
-	return r.finish(ctx, a.st, c, turn.Finish{State: turn.Done, Text: said.Text})
+	f := turn.Finish{State: turn.Done, Text: said.Text}
+	if said.Finish == llm.NotDone {
+		f.Fault = "the built-in interpreter could not do this"
+	}
+	return r.finish(ctx, a.st, c, f)
 }
 
 // emptyReason explains an answer that has neither text nor calls.

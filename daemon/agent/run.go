@@ -176,7 +176,7 @@ func (r *run) finish(ctx context.Context, st turn.Snapshot, c turn.Commit, f tur
 	if out, ok := r.finalMessage(st.Turn, f); ok {
 		c.Changes = append([]tools.Change{out}, c.Changes...)
 	}
-	if f.State == turn.Done {
+	if f.State == turn.Done && f.Fault == "" {
 		f.Fault = turn.Fault(st.With(c.Items))
 	}
 	c.End = &f

@@ -144,8 +144,9 @@ type Finish string
 const (
 	Stop     Finish = "stop"
 	ToolCall Finish = "tool_calls"
-	Length   Finish = "length"  // cut by the output limit
-	Filtered Finish = "refused" // refused or filtered
+	Length   Finish = "length"   // cut by the output limit
+	Filtered Finish = "refused"  // refused or filtered
+	NotDone  Finish = "not_done" // the built-in interpreter did not understand the request, or lacks the tool for it
 )
 
 // Answer is one complete answer.

@@ -279,7 +279,7 @@ func endTurn(tx *Tx, id int64, f turn.Finish) error {
 		{draft, "close draft", func() error { return endDraft(tx, id, f.State) }},
 		// The fire gets its outcome from the turn, and the task its state.
 		{fire, "end fire", func() error { return endFire(tx, id, f) }},
-		{task, "end task", func() error { return endTask(tx, id, f.State, f.Why) }},
+		{task, "end task", func() error { return endTask(tx, id, f) }},
 	} {
 		if !part.has {
 			continue

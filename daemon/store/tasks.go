@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -90,8 +91,8 @@ func reviseTask(tx *Tx, r tasks.Revision) error {
 // endTask ends the task that a turn ran, if any. The turn's text is the result; after a failure it is why.
 //
 // The input of the task names its attempt, so that a turn of an earlier attempt cannot end a later one.
-func endTask(tx *Tx, id int64, state turn.Status, why string) error {
-	o := tasks.Outcome{State: taskOutcome(state), Turn: id, At: tx.Now}
+func endTask(tx *Tx, id int64, f turn.Finish) error {
+	o := tasks.Outcome{State: taskOutcome(f), Turn: id, At: tx.Now}
 	err := tx.One(`SELECT i.ext_id, t.text, t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session JOIN inbox i ON i.turn = t.id AND i.source = 'task'
 		WHERE t.id = ?`, []any{id}, &o.ExtID, &o.Text, &o.Tainted)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -102,7 +103,7 @@ func endTask(tx *Tx, id int64, state turn.Status, why string) error {
 	}
 	// After a failure the turn has no result, only a reason.
 	if o.State != tasks.Done {
-		o.Text = why
+		o.Text = cmp.Or(f.Fault, f.Why)
 	}
 	number, _, _ := strings.Cut(o.ExtID, "/")
 	task, err := strconv.ParseInt(number, 10, 64)
@@ -116,12 +117,13 @@ func endTask(tx *Tx, id int64, state turn.Status, why string) error {
 	return runTaskStep(tx, b.End(task, o))
 }
 
-// taskOutcome returns the task's state after its turn. Stopping the turn cancels the task.
-func taskOutcome(state turn.Status) tasks.State {
-	switch state {
-	case turn.Done:
+// taskOutcome returns the task's state after its turn. Stopping the turn cancels the task. A turn that is done with a fault has failed, as
+// FireOutcome says of jobs.
+func taskOutcome(f turn.Finish) tasks.State {
+	switch {
+	case f.State == turn.Done && f.Fault == "":
 		return tasks.Done
-	case turn.Stopped:
+	case f.State == turn.Stopped:
 		return tasks.Cancelled
 	default:
 		return tasks.Failed

@@ -18,18 +18,18 @@ var (
 	reportForm = sys.Regexp(`^process \S+ has ended: exit code (-?\d+) \(`)
 )
 
-// Fault returns why a trigger's run counts as failed although its turn ended normally, "" when it did not fail. A run fails if
+// Fault returns why the run of a trigger or a task counts as failed although its turn ended normally, "" when it did not fail. A run fails if
 // the last call gave an error result, or if the prompt is a literal command ("run …") whose exit code is not 0.
 func Fault(s Snapshot) string {
-	if s.Turn.Fire == 0 {
-		return ""
-	}
-	command := false
+	run, command := s.Turn.Fire != 0, false
 	for _, it := range s.Items {
-		if it.Kind == llm.Input && it.Envelope != nil && it.Envelope.Kind == event.Fire {
-			command = Literal(event.TextOf(it.Parts[:min(1, len(it.Parts))]))
+		if it.Kind == llm.Input && it.Envelope != nil && it.Envelope.Kind == event.Fire { // of a job or a task
+			run, command = true, Literal(event.TextOf(it.Parts[:min(1, len(it.Parts))]))
 			break
 		}
+	}
+	if !run {
+		return ""
 	}
 	last := true
 	for i := len(s.Items) - 1; i >= 0; i-- {

@@ -79,7 +79,7 @@ type (
 		State Status
 		Text  string // the final message, "" for none
 		Why   string // the reason for the owner when State is not Done
-		Fault string // why the trigger's run failed although State is Done; see Fault
+		Fault string // why the run of a trigger or a task failed although State is Done; see Fault
 	}
 )
 

@@ -76,7 +76,11 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 	if delta != nil {
 		delta(llm.Delta{Text: text})
 	}
-	return llm.Answer{Text: text, Finish: llm.Stop, Usage: llm.Usage{Priced: true}}, nil
+	finish := llm.Stop
+	if s.notDone {
+		finish = llm.NotDone
+	}
+	return llm.Answer{Text: text, Finish: finish, Usage: llm.Usage{Priced: true}}, nil
 }
 
 // Understands reports whether the whole text is a command. The agent uses it to let the interpreter act in place of a model that failed.

@@ -189,7 +189,11 @@ func TestWhatIsAnsweredAtOnce(t *testing.T) {
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			a := ask(t, typed(1, c.text))
-			if len(a.Calls) != 0 || a.Finish != llm.Stop || !strings.Contains(a.Text, c.want) {
+			finish := llm.NotDone
+			if c.known {
+				finish = llm.Stop
+			}
+			if len(a.Calls) != 0 || a.Finish != finish || !strings.Contains(a.Text, c.want) {
 				t.Errorf("want %q, got %+v", c.want, a)
 			}
 			if got := builtin.Understands(c.text, phrases{}); got != c.known {

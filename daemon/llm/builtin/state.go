@@ -18,6 +18,7 @@ type state struct {
 	calls    map[string]llm.Call // by call ID
 	last     int                 // index of the newest answer; -1: none
 	wasLost  bool                // an earlier answer of the conversation has shown examples
+	notDone  bool                // an input was not understood, or its tool is missing
 	drawn    bool                // the transcript has envelopes, so a user message without one is hob's own note
 }
 

@@ -86,13 +86,16 @@ func (s *state) direct(msg llm.Message) string {
 	case p.help:
 		return s.help()
 	case p.say != "":
+		s.notDone = s.notDone || !p.known // then it asks for what is missing
 		return p.say
 	case p.tool == "":
 		if answer := s.talk(words(msg)); answer != "" {
 			return answer
 		}
+		s.notDone = true
 		return s.lost(words(msg))
 	case !s.reachable(p):
+		s.notDone = true
 		return "I understand that, but I cannot do it here: the tool " + p.tool + " is not available; hob tool list --all says why."
 	default:
 		return ""
