@@ -127,6 +127,11 @@ func TestHostileFolder(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
+	for _, name := range []string{" openclaw.json ", " skills ", " .env "} {
+		if n := strings.Count(got, name); n != 1 {
+			t.Errorf("%s is named %d times in\n%s", name, n, got)
+		}
+	}
 	if strings.Contains(got, "skill ") || strings.Contains(got, "neighbour") {
 		t.Errorf("something outside was read:\n%s", got)
 	}

@@ -69,16 +69,21 @@ func openclaw(ctx context.Context, p *plan) error {
 	} else {
 		planJobs(p, jobs, p.clawJob)
 	}
+	noted := []string{"workspace", "skills", "cron", "credentials"}
 	var c clawConfig
-	if config != "" && p.object(config, &c) {
+	switch {
+	case config == "":
+	case p.object(config, &c):
 		p.clawConfig(config, c, workspace)
+	default:
+		noted = append(noted, config)
 	}
 	p.clawCredentials()
 	p.env(".env", nil)
 	if workspace == "." {
 		return nil // the workspace has noted the rest
 	}
-	p.rest(".", []string{"workspace", "skills", "cron", "credentials"}, map[string]string{
+	p.rest(".", noted, map[string]string{
 		config: "hob has other settings: hob setup, hob channels add", config + ".bak": "a copy of the settings",
 		"agents": "conversations and logins are not carried", "state": "its own state; of its database see above",
 		"extensions": "hob has no plug-ins; MCP servers add tools", "plugins": "hob has no plug-ins; MCP servers add tools", "hooks": "hob's hooks are others: docs/jobs-and-hooks.md",
