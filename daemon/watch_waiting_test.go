@@ -16,7 +16,7 @@ func TestAWatchSaysWhatItWaitsFor(t *testing.T) {
 	r, outside := start(t, t.TempDir()), t.TempDir()
 	missing := filepath.Join(outside, "later")
 	out := r.run("watch", `{"action":"add","name":"later","paths":["`+missing+`"],"prompt":"say: x"}`)
-	if !out.Success || !strings.Contains(out.Message, "waits for the folder: "+missing) {
+	if !out.Success || !strings.Contains(out.Message, "waits: "+missing) {
 		t.Errorf("made: %+v", out)
 	}
 	waits := func() string {

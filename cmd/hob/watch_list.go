@@ -20,9 +20,9 @@ func watchState(w filewatch.View) string {
 		return "broken"
 	case w.Paused:
 		return "paused"
-	// A folder that does not exist yet, or is gone, is no fault: the watch begins when it is there.
+	// A path that does not exist yet, or is gone, is no fault: the watch begins when it is there.
 	case w.Waits != "":
-		return "waits for the folder"
+		return "waits for its path"
 	case w.Trouble != "":
 		// It cannot see some changes, or sees them late; hob watch show says why.
 		return "limited"

@@ -295,7 +295,7 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchInput, paths 
 	text := "added: " + watchSentence(one)
 	for _, path := range paths {
 		if place, _, err := w.resolve(call, path); err == nil && !place.Exists() {
-			text += "\nwaits for the folder: " + place.Path + " is not there yet"
+			text += "\nwaits: " + place.Path + " is not there yet"
 		}
 	}
 	// The system limits the number of folders that can be watched.
@@ -410,7 +410,7 @@ func watchTable(list []filewatch.View) string {
 		case one.Paused:
 			state = "paused"
 		case one.Waits != "":
-			state = "waits for the folder " + one.Waits
+			state = "waits for " + one.Waits + ", which is not there"
 		case one.Trouble != "":
 			state = "watching, but: " + one.Trouble
 		case !one.Ready:

@@ -97,7 +97,7 @@ func watchDo(t *testing.T, s *shed, c tools.Call) tools.Result {
 func TestWatchAnswers(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{`{"action":"list"}`, "#3 papers | /d/*.pdf | watching | name it\n#4 notes | /n, /m | paused, failed 2 in a row | look\n#5 lost |  | does not watch: no such thing | \n#6 far |  | watching, but: the limit is reached | \n#7 new |  | first scan is running | "},
-		{`{"action":"add","paths":["/d/*.pdf"],"prompt":"name it"}`, "added: papers (#3): /d/*.pdf\nafter 2s without changes\nprompt: name it\nanswers go to: telegram:5\nwaits for the folder: /d is not there yet\ncounted: papers"},
+		{`{"action":"add","paths":["/d/*.pdf"],"prompt":"name it"}`, "added: papers (#3): /d/*.pdf\nafter 2s without changes\nprompt: name it\nanswers go to: telegram:5\nwaits: /d is not there yet\ncounted: papers"},
 		{`{"action":"pause","name":"papers"}`, "the watch papers is paused"},
 		{`{"action":"remove","id":3}`, "the watch papers is removed"},
 		{`{"action":"pause","name":"notes"}`, "nothing has changed: watch notes was paused already"},
