@@ -176,7 +176,7 @@ func TestWhereAJobAnswers(t *testing.T) {
 // Rights of its own take a job out of the common conversation, and the echo says so, once.
 func TestNotesOfAJob(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
-	apart, nine := "it has rights of its own, so it runs in a session of its own: what others say in yours cannot use them", "no time was given: 9:00 is taken"
+	apart, nine := "it has rights of its own, so it runs in a session of its own: what others say in yours cannot use them", "no time was given: 9:00 is assumed"
 	for _, c := range []struct {
 		first, wish scheduler.Draft
 		session     string

@@ -74,7 +74,7 @@ func (p *parser) weekday() (day, bool) {
 	}
 	d := p.today(ahead)
 	if next && ahead < 7 {
-		p.in.assumed = append(p.in.assumed, fmt.Sprintf("the %s that comes first is taken, %d %s; for a later one write its date", time.Weekday(wanted), d.day, d.month))
+		p.in.assumed = append(p.in.assumed, fmt.Sprintf("the next %s is assumed, %d %s; for a later one write its date", time.Weekday(wanted), d.day, d.month))
 	}
 	// If the time of day has passed, single adds these days. With "this" the passed time is an error.
 	if !this {

@@ -118,7 +118,7 @@ func (p *reader) timesAfter(t *daytime) (err error) {
 
 // usualTime returns the hour that is taken where no time is given, and notes it.
 func usualTime(p *reader, hour int) []clockTime {
-	p.assumed = append(p.assumed, fmt.Sprintf("no time was given: %d:00 is taken", hour))
+	p.assumed = append(p.assumed, fmt.Sprintf("no time was given: %d:00 is assumed", hour))
 	return []clockTime{{hour: hour, sure: true}}
 }
 
@@ -138,7 +138,7 @@ func noteEarly(p *reader, c clockTime) {
 	if c.minute > 0 {
 		minutes = fmt.Sprintf(":%02d", c.minute)
 	}
-	p.assumed = append(p.assumed, fmt.Sprintf("%02d:%02d in the morning is taken; write %d%spm for the %s", c.hour, c.minute, c.hour, minutes, later))
+	p.assumed = append(p.assumed, fmt.Sprintf("%02d:%02d in the morning is assumed; write %d%spm for the %s", c.hour, c.minute, c.hour, minutes, later))
 }
 
 // settle turns parts of the day into clock times. A part without a time means its usual hour; with a time, it says am or pm.

@@ -37,7 +37,7 @@ func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err err
 	}
 	if !last.sure && last.hour < 12 && last.hour <= first.hour && first.hour < last.hour+12 { // "from 9 to 5"
 		last.hour += 12
-		p.in.assumed = append(p.in.assumed, fmt.Sprintf("%d:00 is taken as the end", last.hour))
+		p.in.assumed = append(p.in.assumed, fmt.Sprintf("%d:00 is assumed as the end", last.hour))
 	}
 	if first.seconds()%3600 != 0 || last.seconds()%3600 != 0 || first.hour >= last.hour {
 		return spec.Spec{}, true, p.in.unclear("these are not full hours of one day, the earlier one first: write them as 9 and 17")

@@ -311,7 +311,7 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 	case d.current && !c.sure && c.hour < 12:
 		c.hour += 12
 		at = spec.Instant(p.zone, d.year, d.month, d.day, c.seconds())
-		p.in.assumed = []string{fmt.Sprintf("%02d:%02d is taken, because %02d:%02d has passed", c.hour, c.minute, c.hour-12, c.minute)}
+		p.in.assumed = []string{fmt.Sprintf("%02d:%02d is assumed, because %02d:%02d has passed", c.hour, c.minute, c.hour-12, c.minute)}
 	case d.days > 0, d.years > 0:
 		at = spec.Instant(p.zone, d.year+d.years, d.month, d.day+d.days, c.seconds())
 	}

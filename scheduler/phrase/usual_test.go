@@ -28,8 +28,8 @@ func TestResolveTakesNineForDaysWithoutATime(t *testing.T) {
 		"every year on december 24":      "cron 0 9 24 12 *",
 	} {
 		r, err := phrase.Resolve(words, now.Location(), now)
-		if err != nil || r.Spec != want || r.Assumed != "no time was given: 9:00 is taken" {
-			t.Errorf("%q: got %q (%s), %v; want %q, and that 9:00 is taken", words, r.Spec, r.Assumed, err, want)
+		if err != nil || r.Spec != want || r.Assumed != "no time was given: 9:00 is assumed" {
+			t.Errorf("%q: got %q (%s), %v; want %q, and that 9:00 is assumed", words, r.Spec, r.Assumed, err, want)
 		}
 	}
 	for _, words := range []string{"every other tuesday at 9", "every 2 days", "@daily", "0 9 * * 1-5", "every weekend at 9"} {

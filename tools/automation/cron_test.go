@@ -204,9 +204,9 @@ func TestRightsAreNamed(t *testing.T) {
 // What was taken because nobody said it stands in the echo, and a job that has no number yet does not seem to be number 0.
 func TestNotesAreTold(t *testing.T) {
 	b := newBook()
-	b.list[0].ID, b.list[0].Notes = 0, []string{"no time was given: 9:00 is taken"}
+	b.list[0].ID, b.list[0].Notes = 0, []string{"no time was given: 9:00 is assumed"}
 	res := do(t, b, call(`{"action":"add","schedule":"every weekday","prompt":"brief me"}`, ""))
-	if want := "\nno time was given: 9:00 is taken\nprompt: brief me"; !strings.Contains(res.Content, want) {
+	if want := "\nno time was given: 9:00 is assumed\nprompt: brief me"; !strings.Contains(res.Content, want) {
 		t.Errorf("%s\nwant in it%s", res.Content, want)
 	}
 	doc, err := json.Marshal(res.Data)
