@@ -67,7 +67,7 @@ func row(kind string, worlds []World) string {
 	case w.Forgets:
 		kept = "no, and it is said"
 	}
-	servers := []string{"a fake of its wire"}
+	servers := []string{"a fake server"}
 	if w.Sent == nil { // it sends nothing itself
 		servers = nil
 	}

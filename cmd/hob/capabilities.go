@@ -29,7 +29,7 @@ func capabilitiesCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "refresh", Short: "Write the summary anew, to CAPABILITIES.md in the workspace", Args: cli.None, Example: "  hob capabilities refresh",
+		Use: "refresh", Short: "Write CAPABILITIES.md in the workspace again", Args: cli.None, Example: "  hob capabilities refresh",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := client.Do(cmd.Context(), a, api.RefreshCapabilities, "", api.None{})
 			if err != nil {

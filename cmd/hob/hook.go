@@ -207,7 +207,7 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 	var given string
 	var done bool
 	cmd := &cobra.Command{
-		Use: "rotate HOOK", Short: "Give a webhook a new secret; the old one is taken too until --done", Args: cli.Exactly(1, "one HOOK"),
+		Use: "rotate HOOK", Short: "Give a webhook a new secret; the old one stays valid until --done", Args: cli.Exactly(1, "one HOOK"),
 		ValidArgsFunction: cli.Complete(a, api.Webhooks), Example: "  hob hook rotate deploys\n  hob hook rotate --done deploys",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.Filled(cmd); err != nil {
@@ -221,7 +221,7 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			// %[1]s names the webhook a second time.
-			in, said := api.WebhookRotation{}, "webhook %s has a new secret; the one before it is taken until: hob hook rotate --done %[1]s"
+			in, said := api.WebhookRotation{}, "webhook %s has a new secret; the one before it stays valid until: hob hook rotate --done %[1]s"
 			if first != "" {
 				in.Secret = first
 			}

@@ -15,8 +15,8 @@ import (
 func mcpLoginCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "login SERVER", Short: "Sign in to a server on the network", Args: cli.Exactly(1, "one SERVER"), ValidArgsFunction: cli.Complete(a, api.MCPServers),
-		Long: "Sign in to a server on the network. Open the address that is printed in a browser. Where the browser runs on this machine, that is all; else copy\n" +
-			"the address that it ends up at and paste it here. A question in chat about the same sign-in is answered with it.",
+		Long: "Sign in to a server on the network. The command prints an address; open it in a browser. If the browser runs on this machine, nothing else is\n" +
+			"needed. Otherwise copy the address that the browser shows at the end, and paste it here. This also answers an open question in chat about the same\nsign-in.",
 		Example: "  hob mcp login calendar",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(cmd.Context())

@@ -29,7 +29,7 @@ func pairingState(r api.Pairing) string {
 	case api.PairingLapsed:
 		return "lapsed: hob has another account there now; hob pairing start " + r.Channel
 	case api.PairingOver:
-		return "ended: nobody was bound"
+		return "ended: no account was paired"
 	}
 	return string(r.State)
 }
@@ -56,7 +56,7 @@ func pairingRevokeCommand(a *cli.App) *cobra.Command {
 			if r.State == api.PairingBound {
 				return fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", setup.PairedName(r), r.Channel)
 			}
-			return fmt.Sprintf("this ends pairing %d of %s: its code is not taken any more", r.ID, r.Channel)
+			return fmt.Sprintf("this ends pairing %d of %s: its code is no longer valid", r.ID, r.Channel)
 		},
 		Remove: func(ctx context.Context, r api.Pairing) error {
 			done := fmt.Sprintf("pairing %d is revoked", r.ID)

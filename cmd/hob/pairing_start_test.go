@@ -151,11 +151,11 @@ func TestStartFollows(t *testing.T) {
 		},
 		"too many": {
 			&pairingDaemon{states: []string{fmt.Sprintf(stillOpen, 1), fmt.Sprintf(isOver, 0, "2999-01-01T00:00:00Z")}, events: []string{other, wrong}}, 1,
-			[]string{"hob: nobody was bound: the code is not taken any more\n  there were too many wrong codes, or another pairing took its place"},
+			[]string{"hob: no account was paired: the code is no longer valid\n  there were too many wrong codes, or another pairing took its place"},
 		},
 		"too late": {
 			&pairingDaemon{states: []string{fmt.Sprintf(isOver, 5, "2020-01-01T00:00:00Z")}}, 1,
-			[]string{"hob: nobody was bound: the code's ten minutes are over\n"},
+			[]string{"hob: no account was paired: the code's ten minutes are over\n"},
 		},
 		"revoked": {&pairingDaemon{states: []string{`{"id":3,"channel":"x","state":"revoked"}`}}, 1, []string{"hob: the pairing was revoked\n"}},
 	} {

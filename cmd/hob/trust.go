@@ -23,9 +23,9 @@ func trustCommand(a *cli.App) *cobra.Command {
 			},
 		}),
 		&cobra.Command{
-			Use: "accept PATH [HASH]", Short: "Say that you trust what a file, or a folder, holds", ValidArgsFunction: cli.Complete(a, api.Marks),
-			Long: "Say that you trust what a file, or a folder, holds: what the list showed last, or, before the first list, what was marked. Anything else that is\n" +
-				"there now is refused. With HASH, of which the 12 digits of the list are enough, it is what has that hash.",
+			Use: "accept PATH [HASH]", Short: "Say that you trust the content of a file or a folder", ValidArgsFunction: cli.Complete(a, api.Marks),
+			Long: "Say that you trust the content of a file or a folder: the content that hob trust list showed last, or that was marked if there was no list yet. If\n" +
+				"the content has changed since then, the command refuses. With HASH you name the content that you trust; the 12 digits of the list are enough.",
 			Args:    cobra.MatchAll(cli.AtLeast(1, "a PATH"), cli.AtMost(2, "a PATH and a HASH")),
 			Example: "  hob trust accept ~/.hob/workspace/AGENTS.md",
 			RunE: func(cmd *cobra.Command, args []string) error {

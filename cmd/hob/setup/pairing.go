@@ -22,10 +22,10 @@ import (
 func PairCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "start CHANNEL", Short: "Show a code that makes you a channel's owner, and wait for it", Args: cli.Exactly(1, "one CHANNEL"),
-		Long: "Show a code. Whoever types it into a private chat with hob on that channel, within ten minutes, is its owner from then on: the account is\n" +
-			"known by the platform's own id, not by a name. The command waits for that, and shows every wrong code; five of them end the pairing, and so\n" +
-			"does Ctrl-C. It ends with 0 when somebody was bound, else with 1. With --json a first document has the code and the link, and a second one how\n" +
-			"it ended. Tell the code to nobody.",
+		Long: "Show a code. Type it into a private chat with hob on that channel within ten minutes: your account there is then the owner's. hob knows it by\n" +
+			"the platform's own id, not by a name. The command waits for the code and shows every wrong one. Five wrong codes end the pairing, and so does\n" +
+			"Ctrl-C. The exit code is 0 if an account was paired, otherwise 1. With --json the first document has the code and the link, the second one says\n" +
+			"how it ended. Tell the code to nobody.",
 		Example: "  hob pairing start telegram", ValidArgsFunction: cli.Complete(a, api.Channels),
 		RunE: func(cmd *cobra.Command, args []string) error { return startPairing(cmd.Context(), a, args[0]) },
 	}
@@ -65,9 +65,9 @@ func pairWith(ctx context.Context, a *cli.App, c *client.Client, channel string)
 		return &cli.Problem{Code: cli.ExitFailed, Text: "the pairing was revoked", Doc: ended}
 	// The daemon has one state "over" for all ends without a bound account; the time tells two of them apart.
 	case !time.Now().Before(r.Until):
-		return &cli.Problem{Code: cli.ExitFailed, Text: "nobody was bound: the code's ten minutes are over", Hint: "begin again with: hob pairing start " + channel, Doc: ended}
+		return &cli.Problem{Code: cli.ExitFailed, Text: "no account was paired: the code's ten minutes are over", Hint: "begin again with: hob pairing start " + channel, Doc: ended}
 	default:
-		return &cli.Problem{Code: cli.ExitFailed, Text: "nobody was bound: the code is not taken any more", Hint: "there were too many wrong codes, or another pairing took its place; begin again with: hob pairing start " + channel, Doc: ended}
+		return &cli.Problem{Code: cli.ExitFailed, Text: "no account was paired: the code is no longer valid", Hint: "there were too many wrong codes, or another pairing took its place; begin again with: hob pairing start " + channel, Doc: ended}
 	}
 }
 
@@ -105,7 +105,7 @@ func showPairingCode(a *cli.App, b api.PairingStart) error {
 	}
 	a.Print(a.Err, where+"\n\n  "+console.OneLine(b.Code)+"\n")
 	drawQR(a, b.URL)
-	a.Print(a.Err, fmt.Sprintf("It is taken until %s; %d wrong codes end it. Waiting for it; Ctrl-C ends that.", console.Exact(b.Until), b.Left))
+	a.Print(a.Err, fmt.Sprintf("It is valid until %s; %d wrong codes end it. Waiting for it; Ctrl-C ends that.", console.Exact(b.Until), b.Left))
 	return nil
 }
 

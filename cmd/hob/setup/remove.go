@@ -19,8 +19,8 @@ import (
 // RemoveCommand makes hob channels rm. It needs no daemon, because a channel is a section of config.toml.
 func RemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rm CHANNEL", Short: "Take a channel out of config.toml", Args: cli.Exactly(1, "one CHANNEL"), ValidArgsFunction: cli.Complete(a, api.Channels),
-		Long:    "Take a channel out of config.toml. hob then neither reads nor writes there. Pairings, messages and secrets stay: a channel of the same\nname finds them again.",
+		Use: "rm CHANNEL", Short: "Remove a channel from config.toml", Args: cli.Exactly(1, "one CHANNEL"), ValidArgsFunction: cli.Complete(a, api.Channels),
+		Long:    "Remove a channel from config.toml. hob then neither reads nor writes there. Pairings, messages and secrets stay: a channel of the same\nname finds them again.",
 		Example: "  hob channels rm alerts\n  hob channels rm --yes alerts",
 	}
 	yes := cli.YesFlag(cmd)
@@ -57,12 +57,12 @@ func removeChannel(ctx context.Context, a *cli.App, name string, yes bool) error
 	if len(kept) > 0 {
 		loss += "; what stays: " + strings.Join(kept, ", ")
 	}
-	if err := a.Confirm(ctx, yes, loss, "take it out?"); err != nil {
+	if err := a.Confirm(ctx, yes, loss, "remove it?"); err != nil {
 		return err
 	}
 	next, err := document.Remove(before, []string{"channels", name})
 	if err != nil {
-		return fmt.Errorf("take [channels.%s] out: %w (change it with: hob config edit)", name, err)
+		return fmt.Errorf("remove [channels.%s]: %w (change it with: hob config edit)", name, err)
 	}
 	if err := Save(path, before, next); err != nil {
 		return err
@@ -70,7 +70,7 @@ func removeChannel(ctx context.Context, a *cli.App, name string, yes bool) error
 	if down == nil {
 		awaitGone(ctx, c, name) // so that the next command finds it gone
 	}
-	if err := a.Done(map[string]any{"channel": name, "file": path, "stays": kept}, "channel "+name+" is taken out"); err != nil {
+	if err := a.Done(map[string]any{"channel": name, "file": path, "stays": kept}, "channel "+name+" is removed"); err != nil {
 		return err
 	}
 	for _, k := range kept {
