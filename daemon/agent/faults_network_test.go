@@ -231,6 +231,9 @@ func endless(first, piece string, sent *int) func(context.Context, *llmtest.Pipe
 
 // An answer of 100 MB is given up long before its end, is not asked for again, and counts as paid for.
 func TestAnswersWithoutEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("much data, which .ci/run sends without the race detector")
+	}
 	words := strings.Repeat("and on ", 1<<12)
 	chunk := func(delta string) string {
 		return fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{%s},"finish_reason":null}]}`+"\n\n", delta)

@@ -64,6 +64,9 @@ func TestManyFiles(t *testing.T) {
 
 // Of a MEMORY.md of 50 MB the first 4 MB are found, and everything says so.
 func TestFiftyMegabytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("much data, which .ci/run sends without the race detector")
+	}
 	f := newFixture(t)
 	f.put(t, "memory/small.md", "needle in a small one\n")
 	f.put(t, "MEMORY.md", "needle at the beginning\n\n"+strings.Repeat("The tide comes in, and the tide goes out again.\n\n", 1<<20)+"thimble at the end\n")

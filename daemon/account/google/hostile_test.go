@@ -67,6 +67,9 @@ func TestHostileMails(t *testing.T) {
 
 // A mail that is larger than hob reads is refused with a sentence.
 func TestALargeMail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("much data, which .ci/run sends without the race detector")
+	}
 	t.Parallel()
 	w := entered(t)
 	file := base64.StdEncoding.EncodeToString(make([]byte, 50<<20))

@@ -186,6 +186,9 @@ func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestAnswersWithoutEnd sends 100 MB that are never held anywhere, and looks how much of them is taken.
 func TestAnswersWithoutEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("much data, which .ci/run sends without the race detector")
+	}
 	thousand := strings.Repeat("x", 1000)
 	field := func(name string) string {
 		return data(fmt.Sprintf(`{"choices":[{"index":0,"delta":{%q:%q}}]}`, name, thousand))
