@@ -31,7 +31,7 @@ import (
 type signInWorld struct {
 	*running
 	telegram *channelstest.Telegram
-	seen     int
+	heard    map[string]int // by text, the messages that hears has found
 	server   *httptest.Server
 
 	mu       sync.Mutex
@@ -49,7 +49,7 @@ const group = -2001
 
 func startSignIn(t *testing.T) *signInWorld {
 	t.Helper()
-	w := &signInWorld{running: &running{t: t}, good: map[string]bool{}, issuer: "http://%s"}
+	w := &signInWorld{running: &running{t: t}, good: map[string]bool{}, heard: map[string]int{}, issuer: "http://%s"}
 	w.server = httptest.NewServer(w.handler())
 	t.Cleanup(w.server.Close)
 	tg, err := channelstest.NewTelegram("", "42:secret")
@@ -200,7 +200,8 @@ func (w *signInWorld) visit(link string) string {
 	return resp.Header.Get("Location")
 }
 
-// hears waits for the next message on Telegram with a text. A message may get its text later: a long answer is shown while it is made.
+// hears waits for one message more with a text on Telegram than it has found with that text before. The order of the messages says nothing: a long
+// answer is shown while it is made, so that a message may get its text after later ones.
 func (w *signInWorld) hears(text string) (found channelstest.TelegramSent) {
 	w.t.Helper()
 	defer func() {
@@ -211,14 +212,16 @@ func (w *signInWorld) hears(text string) (found channelstest.TelegramSent) {
 		}
 	}()
 	w.until("Telegram shows "+text, func() bool {
-		for i, m := range w.telegram.Sent() {
-			if i >= w.seen && strings.Contains(m.Text, text) {
-				found, w.seen = m, i+1
-				return true
+		n := 0
+		for _, m := range w.telegram.Sent() {
+			if strings.Contains(m.Text, text) {
+				found = m
+				n++
 			}
 		}
-		return false
+		return n > w.heard[text]
 	})
+	w.heard[text]++
 	return found
 }
 
