@@ -44,7 +44,7 @@ func commitFiring(tx *Tx, f scheduler.Firing) error {
 	if err != nil {
 		return err
 	}
-	if err := readBackoff(tx, &f.Job.Trigger); err != nil {
+	if f.Job.Failures, f.Job.BackoffUntil, err = readBackoff(tx, f.Job.ID); err != nil {
 		return err
 	}
 	// f.Run names slots by their index. Slots without an entry are recorded and do not run.
@@ -80,7 +80,7 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 		}
 	}
 	// After failures the slot waits. Its reason tells the owner until when.
-	if (run || slot.State == scheduler.StateDue) && j.BackoffUntil.After(tx.Now) {
+	if (run || slot.State == scheduler.StateDue) && !j.BackoffUntil.IsZero() {
 		slot.Reason, in.NotBefore = backoffReason(j, slot.Reason), j.BackoffUntil
 	}
 	id, err := addFire(tx, j.ID, slot)
@@ -94,10 +94,11 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 	return id, acceptFire(tx, in)
 }
 
-// readBackoff reads a trigger's failures and until when its runs wait because of them. The commit that adds a run reads them itself: an earlier
-// run may have ended since the trigger was read.
-func readBackoff(tx *Tx, t *scheduler.Trigger) error {
-	return tx.One("SELECT failures, hold FROM triggers WHERE id = ?", []any{t.ID}, &t.Failures, sqlite.Stamp(&t.BackoffUntil))
+// readBackoff reads a trigger's failures and until when its runs wait because of them; zero if they need not wait. The commit that adds a run
+// reads them itself: an earlier run may have ended since the trigger was read.
+func readBackoff(tx *Tx, trigger int64) (failures int, until time.Time, err error) {
+	err = tx.One("SELECT failures, CASE WHEN hold > ? THEN hold ELSE 0 END FROM triggers WHERE id = ?", []any{sqlite.Micros(tx.Now), trigger}, &failures, sqlite.Stamp(&until))
+	return failures, until, err
 }
 
 // backoffReason adds to a reason until when a slot is held.

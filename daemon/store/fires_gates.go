@@ -75,14 +75,9 @@ func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 			if fail.Broken("gate-seen-early") {
 				err = fireSucceeded(tx, v.Fire, v.Job)
 			}
-			t := scheduler.Trigger{ID: v.Job}
-			if err = errors.Join(err, readBackoff(tx, &t)); err != nil {
-				return err
-			}
-			if t.BackoffUntil.After(tx.Now) { // a run by hand failed while the gate was evaluated
-				v.In.NotBefore = t.BackoffUntil
-			}
-			return mustAccept(tx, v.In)
+			_, until, e := readBackoff(tx, v.Job)
+			v.In.NotBefore = until // a run by hand may have failed while the gate was evaluated
+			return errors.Join(err, e, mustAccept(tx, v.In))
 		// The gate could not be evaluated.
 		case scheduler.OutcomeFailed:
 			return backOffTrigger(tx, v.Job, v.Reason)

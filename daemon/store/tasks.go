@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
+	"hob/scheduler"
 	"hob/tools/tasks"
 )
 
@@ -92,7 +92,8 @@ func reviseTask(tx *Tx, r tasks.Revision) error {
 //
 // The input of the task names its attempt, so that a turn of an earlier attempt cannot end a later one.
 func endTask(tx *Tx, id int64, f turn.Finish) error {
-	o := tasks.Outcome{State: taskOutcome(f), Turn: id, At: tx.Now}
+	state, why := taskOutcome(f)
+	o := tasks.Outcome{State: state, Turn: id, At: tx.Now}
 	err := tx.One(`SELECT i.ext_id, t.text, t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session JOIN inbox i ON i.turn = t.id AND i.source = 'task'
 		WHERE t.id = ?`, []any{id}, &o.ExtID, &o.Text, &o.Tainted)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -102,8 +103,8 @@ func endTask(tx *Tx, id int64, f turn.Finish) error {
 		return err
 	}
 	// After a failure the turn has no result, only a reason.
-	if o.State != tasks.Done {
-		o.Text = cmp.Or(f.Fault, f.Why)
+	if state != tasks.Done {
+		o.Text = why
 	}
 	number, _, _ := strings.Cut(o.ExtID, "/")
 	task, err := strconv.ParseInt(number, 10, 64)
@@ -117,17 +118,16 @@ func endTask(tx *Tx, id int64, f turn.Finish) error {
 	return runTaskStep(tx, b.End(task, o))
 }
 
-// taskOutcome returns the task's state after its turn. Stopping the turn cancels the task. A turn that is done with a fault has failed, as
-// FireOutcome says of jobs.
-func taskOutcome(f turn.Finish) tasks.State {
+// taskOutcome returns the task's state after its turn, and why it is not done. A task fails as a fire does. Stopping the turn cancels the task.
+func taskOutcome(f turn.Finish) (tasks.State, string) {
+	outcome, why, _ := FireOutcome(f)
 	switch {
-	case f.State == turn.Done && f.Fault == "":
-		return tasks.Done
+	case outcome == scheduler.OutcomeRan:
+		return tasks.Done, why
 	case f.State == turn.Stopped:
-		return tasks.Cancelled
-	default:
-		return tasks.Failed
+		return tasks.Cancelled, why
 	}
+	return tasks.Failed, why
 }
 
 // runTaskStep writes a step of the backlog. The step itself was computed by pure functions of package tasks.

@@ -104,15 +104,11 @@ func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) 
 	case known:
 		return acceptIn(tx, in)
 	}
-	now := tx.Now
-	if in.Fire, err = addFire(tx, h.ID, scheduler.Slot{Key: in.ExtID, Due: now, State: scheduler.StateQueued}); err != nil {
+	if in.Fire, err = addFire(tx, h.ID, scheduler.Slot{Key: in.ExtID, Due: tx.Now, State: scheduler.StateQueued}); err != nil {
 		return event.Receipt{}, fmt.Errorf("add fire: %w", err)
 	}
-	if err := readBackoff(tx, &h.Trigger); err != nil {
+	if _, in.NotBefore, err = readBackoff(tx, h.ID); err != nil {
 		return event.Receipt{}, err
-	}
-	if h.BackoffUntil.After(now) {
-		in.NotBefore = h.BackoffUntil
 	}
 	if r, broken := receiptBroken(tx, in); broken {
 		return r, nil
