@@ -136,7 +136,7 @@ func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	}
 	slot := scheduler.Slot{Key: seen.Key, Due: tx.Now, State: scheduler.StateQueued}
 	if !until.IsZero() {
-		slot.Reason = "held for " + until.Sub(tx.Now).Round(time.Second).String()
+		slot.Reason = heldFor(tx, until)
 	}
 	// A fire is waiting already: the observation gets a row for the history, and its text goes into the waiting input.
 	if held.seq != 0 {
@@ -156,6 +156,11 @@ func fireWatch(tx *Tx, seen filewatch.Seen) error {
 		return err
 	}
 	return tellWatchBusy(tx, seen.Watch.Trigger)
+}
+
+// heldFor is the reason of a fire that waits after failures, or because there were many.
+func heldFor(tx *Tx, until time.Time) string {
+	return "held for " + until.Sub(tx.Now).Round(time.Second).String()
 }
 
 // A watch that fires more often than maxWatchFires within watchBusyTime is held, because its own turns may be changing the files.

@@ -104,11 +104,15 @@ func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) 
 	case known:
 		return acceptIn(tx, in)
 	}
-	if in.Fire, err = addFire(tx, h.ID, scheduler.Slot{Key: in.ExtID, Due: tx.Now, State: scheduler.StateQueued}); err != nil {
-		return event.Receipt{}, fmt.Errorf("add fire: %w", err)
-	}
+	slot := scheduler.Slot{Key: in.ExtID, Due: tx.Now, State: scheduler.StateQueued}
 	if _, in.NotBefore, err = readBackoff(tx, h.ID); err != nil {
 		return event.Receipt{}, err
+	}
+	if !in.NotBefore.IsZero() {
+		slot.Reason = heldFor(tx, in.NotBefore)
+	}
+	if in.Fire, err = addFire(tx, h.ID, slot); err != nil {
+		return event.Receipt{}, fmt.Errorf("add fire: %w", err)
 	}
 	if r, broken := receiptBroken(tx, in); broken {
 		return r, nil

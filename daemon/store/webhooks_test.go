@@ -83,6 +83,9 @@ func TestHookRests(t *testing.T) {
 	if _, err := s.Webhooks.Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil {
 		t.Fatal(err)
 	}
+	if got := one[string](s, "SELECT reason FROM fires"); got != "held for 1h0m0s" {
+		t.Errorf("its reason is %q", got)
+	}
 	if c, ok, err := s.Turns.Take(t.Context(), nil, nil); err != nil || ok {
 		t.Errorf("taken before its time: %+v %v", c, err)
 	}
