@@ -31,7 +31,7 @@ import (
 type signInWorld struct {
 	*running
 	telegram *channelstest.Telegram
-	heard    map[string]int // by text, the messages that hears has found
+	passed   []string // the texts of the messages that hears has passed, as they were then
 	server   *httptest.Server
 
 	mu       sync.Mutex
@@ -49,7 +49,7 @@ const group = -2001
 
 func startSignIn(t *testing.T) *signInWorld {
 	t.Helper()
-	w := &signInWorld{running: &running{t: t}, good: map[string]bool{}, heard: map[string]int{}, issuer: "http://%s"}
+	w := &signInWorld{running: &running{t: t}, good: map[string]bool{}, issuer: "http://%s"}
 	w.server = httptest.NewServer(w.handler())
 	t.Cleanup(w.server.Close)
 	tg, err := channelstest.NewTelegram("", "42:secret")
@@ -200,7 +200,7 @@ func (w *signInWorld) visit(link string) string {
 	return resp.Header.Get("Location")
 }
 
-// hears waits for one message more with a text on Telegram than it has found with that text before. The order of the messages says nothing: a long
+// hears waits for a message on Telegram with a text: one behind those that it has passed, or one of these that did not have the text then. A long
 // answer is shown while it is made, so that a message may get its text after later ones.
 func (w *signInWorld) hears(text string) (found channelstest.TelegramSent) {
 	w.t.Helper()
@@ -212,16 +212,20 @@ func (w *signInWorld) hears(text string) (found channelstest.TelegramSent) {
 		}
 	}()
 	w.until("Telegram shows "+text, func() bool {
-		n := 0
-		for _, m := range w.telegram.Sent() {
-			if strings.Contains(m.Text, text) {
-				found = m
-				n++
+		sent := w.telegram.Sent()
+		for i, m := range sent {
+			had := i < len(w.passed) && strings.Contains(w.passed[i], text)
+			if had || !strings.Contains(m.Text, text) {
+				continue
 			}
+			for _, next := range sent[min(len(w.passed), i+1) : i+1] {
+				w.passed = append(w.passed, next.Text)
+			}
+			found, w.passed[i] = m, m.Text
+			return true
 		}
-		return n > w.heard[text]
+		return false
 	})
-	w.heard[text]++
 	return found
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 // How long a scenario may take to come to its point.
-const reachTime = 25 * time.Second
+const reachTime = 90 * time.Second
 
 // onlyBroken are the points that stand inside a deliberate fault: TestFaults passes them.
 var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fire.between", "snapshot.between"}
