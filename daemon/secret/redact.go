@@ -98,7 +98,7 @@ func (r *Redactor) Text(s string) string {
 	switch {
 	case t == nil:
 		return s
-	case !t.address || !strings.Contains(s, "["):
+	case !t.address || !strings.ContainsAny(s, "[]"):
 		return t.replacer.Replace(s)
 	}
 	var b strings.Builder

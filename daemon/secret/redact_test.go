@@ -164,6 +164,25 @@ func TestWriterAgreesWithText(t *testing.T) {
 	})
 }
 
+// TestWriterFindsAValueWhoseFirstBracketIsWritten: the bracket before the first dot of a value is no part of it, so it may be written alone.
+func TestWriterFindsAValueWhoseFirstBracketIsWritten(t *testing.T) {
+	var r secret.Redactor
+	r.Add("k", ".canary")
+	var out bytes.Buffer
+	w := r.Writer(&out)
+	for _, part := range []string{"a [", ".]canary b"} {
+		if _, err := io.WriteString(w, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "a [[secret k] b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestWriterPassesWholeLinesOn(t *testing.T) {
 	var r secret.Redactor
 	r.Add("k", "canary-1")
