@@ -93,4 +93,10 @@ func TestStartDecodesNoListOfAServer(t *testing.T) {
 	if n := logged.count(decoded); n != 9 {
 		t.Errorf("the turn has decoded %d of the 9 lists that cannot be", n)
 	}
+	if v := r.server("s0"); v.State != "changed" || !strings.Contains(v.Problem, "cannot be read") || !strings.Contains(v.Problem, "hob mcp accept s0") {
+		t.Errorf("the owner does not see that the list is damaged: %+v", v)
+	}
+	if v := r.server("s9"); v.State != "ready" || v.Problem != "" || len(v.Tools) != 15 {
+		t.Errorf("%+v", v)
+	}
 }

@@ -64,7 +64,7 @@ func ReadForm(schema json.RawMessage, answer string) (map[string]any, error) {
 func Cleared(c *config.Snapshot, name string, list []*sdk.Tool) (names []string, goes string, err error) {
 	v := newServer(&Service{}, name, c)
 	p, err := pin(reachOf(v.conf, v.free), list)
-	for _, d := range v.defs(decision{"x", func() Pinned { return p }, true}, false) {
+	for _, d := range v.defs(decision{hash: "x", list: func() Pinned { return p }}, false) {
 		if d.Cleared {
 			names = append(names, d.Name)
 		}

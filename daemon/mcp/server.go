@@ -43,9 +43,10 @@ type server struct {
 
 // decision is a list that the owner has accepted.
 type decision struct {
-	hash  string        // "": none
-	list  func() Pinned // decodes it once, at its first use: most starts of hob need the tools of no server
-	holds bool          // the section of the config is as it was then
+	hash    string        // "": none
+	list    func() Pinned // decodes it once, at its first use: most starts of hob need the tools of no server
+	damaged func() bool   // it cannot be decoded, so it has no tools
+	holds   bool          // the section of the config is as it was then
 }
 
 // decided makes a decision of a row. Of the list it decodes only how the server is reached, which comes first. is is how it is reached now; bad gets the
@@ -55,26 +56,32 @@ func decided(r api.MCPRow, is Reach, bad func(error)) decision {
 	d := json.NewDecoder(strings.NewReader(r.List))
 	_, brace := d.Token()
 	_, name := d.Token()
-	if err := errors.Join(brace, name, d.Decode(&was)); err != nil {
-		bad(err)
-		return decision{list: none}
-	}
-	list := sync.OnceValue(func() (p Pinned) {
-		if err := json.Unmarshal([]byte(r.List), &p); err != nil {
-			bad(err)
-			return none()
+	whole := errors.Join(brace, name, d.Decode(&was))
+	list := sync.OnceValues(func() (p Pinned, err error) {
+		if err = whole; err == nil {
+			err = json.Unmarshal([]byte(r.List), &p)
 		}
-		return p
+		if err != nil {
+			bad(err)
+			return Pinned{}, err
+		}
+		return p, nil
 	})
-	return decision{r.Hash, list, sameReach(was, is)}
+	return decision{
+		hash: r.Hash, holds: whole == nil && sameReach(was, is),
+		list:    func() Pinned { p, _ := list(); return p },
+		damaged: func() bool { _, err := list(); return err != nil },
+	}
 }
 
-// none is the list of a server that has none.
-func none() Pinned { return Pinned{} }
+// none is the decision about a server whose list was never accepted.
+func none() decision {
+	return decision{list: func() Pinned { return Pinned{} }, damaged: func() bool { return false }}
+}
 
 func newServer(s *Service, name string, c *config.Snapshot) *server {
 	one := c.MCP.Servers[name]
-	v := &server{svc: s, name: name, conf: one, surroundings: surroundingsOf(c, name), starting: make(chan struct{}, 1), accepted: decision{list: none}}
+	v := &server{svc: s, name: name, conf: one, surroundings: surroundingsOf(c, name), starting: make(chan struct{}, 1), accepted: none()}
 	v.starting <- struct{}{}
 	v.account = newAccount(v)
 	return v
@@ -103,7 +110,7 @@ func (v *server) decide(rows []api.MCPRow) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	was := v.accepted.hash
-	v.accepted, v.pending = decision{list: none}, ""
+	v.accepted, v.pending = none(), ""
 	for _, r := range rows {
 		switch {
 		case r.Server != v.name:
@@ -139,6 +146,8 @@ func (v *server) usable() (d decision, why string) {
 		why = fmt.Sprintf("what the MCP server %s offers has changed, and you did not accept it: hob mcp accept %s", v.name, v.name)
 	case v.accepted.hash == "":
 		why = fmt.Sprintf("you have not accepted the tools of the MCP server %s yet: hob mcp accept %s", v.name, v.name)
+	case v.accepted.damaged():
+		why = fmt.Sprintf("the tools of the MCP server %s that you accepted cannot be read from the database any more: hob mcp accept %s", v.name, v.name)
 	case !v.accepted.holds:
 		why = fmt.Sprintf("the section of the MCP server %s in config.toml is not what you accepted: hob mcp accept %s", v.name, v.name)
 	}
