@@ -150,19 +150,23 @@ func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileM
 		return nil, "", err
 	}
 	err = content(f)
-	sum := sha256.New()
-	if err == nil && hashed {
-		_, err = io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64))
-	}
 	// The file gets its owner and permission bits before it has its final name.
 	if err == nil && old != nil {
 		err = errors.Join(keepOwner(f, old), f.Chmod(old.Mode().Perm()))
 	}
 	if err == nil {
-		err = f.Sync()
+		// The processor reads the content while the disk writes it.
+		synced := make(chan error, 1)
+		go func() { synced <- f.Sync() }()
+		sum := sha256.New()
+		if hashed {
+			_, err = io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64))
+		}
+		hash = hex.EncodeToString(sum.Sum(nil))
+		err = errors.Join(err, <-synced)
 	}
 	info, statErr := f.Stat()
-	return info, hex.EncodeToString(sum.Sum(nil)), errors.Join(err, statErr, f.Close())
+	return info, hash, errors.Join(err, statErr, f.Close())
 }
 
 // publish renames the temporary file to its final name. A rename replaces the name itself and follows no link.
