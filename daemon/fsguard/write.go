@@ -155,15 +155,15 @@ func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileM
 		err = errors.Join(keepOwner(f, old), f.Chmod(old.Mode().Perm()))
 	}
 	if err == nil {
-		// The processor reads the content while the disk writes it.
-		synced := make(chan error, 1)
-		go func() { synced <- f.Sync() }()
 		sum := sha256.New()
-		if hashed {
-			_, err = io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64))
-		}
+		// The content is read and hashed while the disk writes it.
+		err = sys.Both(f.Sync, func() (err error) {
+			if hashed {
+				_, err = io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64))
+			}
+			return err
+		})
 		hash = hex.EncodeToString(sum.Sum(nil))
-		err = errors.Join(err, <-synced)
 	}
 	info, statErr := f.Stat()
 	return info, hash, errors.Join(err, statErr, f.Close())

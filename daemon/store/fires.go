@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"hob/daemon/agent/turn"
@@ -111,12 +112,11 @@ func backoffReason(j scheduler.Job, reason string) string {
 	if j.Failures == 1 {
 		times = "failure"
 	}
-	text := fmt.Sprintf("held until %s after %d %s", j.BackoffUntil.In(zone).Format("15:04"), j.Failures, times)
-	if reason == "" {
-		return text
-	}
-	return reason + "; " + text
+	return joinReasons(reason, fmt.Sprintf("held until %s after %d %s", j.BackoffUntil.In(zone).Format("15:04"), j.Failures, times))
 }
+
+// joinReasons joins two reasons of a fire, either of which may be empty.
+func joinReasons(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
 // addFire adds the row of a slot and returns its id, 0 if the key exists already.
 func addFire(tx *Tx, job int64, slot scheduler.Slot) (int64, error) {

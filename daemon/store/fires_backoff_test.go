@@ -79,4 +79,7 @@ func TestBackoffIsReadInTheCommit(t *testing.T) {
 	if s.take() != 0 {
 		t.Error("its gate opened after a run by hand had failed, and it did not wait")
 	}
+	if got := one[string](s, "SELECT reason FROM fires"); got != "held for 1h0m0s" {
+		t.Errorf("its gate opened after a run by hand had failed: its reason is %q", got)
+	}
 }

@@ -61,10 +61,14 @@ func (d Jobs) GatesWait(ctx context.Context) (some bool, err error) {
 func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		state, ended := scheduler.StateQueued, int64(0)
+		var err error
 		if v.Outcome != "" {
 			state, ended = scheduler.StateDone, sqlite.Micros(tx.Now)
+		} else if _, v.In.NotBefore, err = readBackoff(tx, v.Job); err != nil { // a run by hand may have failed while the gate was evaluated
+			return err
 		}
-		n, err := tx.Change("UPDATE fires SET state = ?, outcome = ?, ended = ?, reason = ?, seen = ?, note = '' WHERE id = ? AND state = 'due'", state, v.Outcome, ended, v.Reason, v.Seen, v.Fire)
+		reason := joinReasons(v.Reason, heldFor(tx, v.In.NotBefore))
+		n, err := tx.Change("UPDATE fires SET state = ?, outcome = ?, ended = ?, reason = ?, seen = ?, note = '' WHERE id = ? AND state = 'due'", state, v.Outcome, ended, reason, v.Seen, v.Fire)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -75,9 +79,7 @@ func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 			if fail.Broken("gate-seen-early") {
 				err = fireSucceeded(tx, v.Fire, v.Job)
 			}
-			_, until, e := readBackoff(tx, v.Job)
-			v.In.NotBefore = until // a run by hand may have failed while the gate was evaluated
-			return errors.Join(err, e, mustAccept(tx, v.In))
+			return errors.Join(err, mustAccept(tx, v.In))
 		// The gate could not be evaluated.
 		case scheduler.OutcomeFailed:
 			return backOffTrigger(tx, v.Job, v.Reason)

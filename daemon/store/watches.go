@@ -134,10 +134,7 @@ func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	if err != nil {
 		return err
 	}
-	slot := scheduler.Slot{Key: seen.Key, Due: tx.Now, State: scheduler.StateQueued}
-	if !until.IsZero() {
-		slot.Reason = heldFor(tx, until)
-	}
+	slot := scheduler.Slot{Key: seen.Key, Due: tx.Now, State: scheduler.StateQueued, Reason: heldFor(tx, until)}
 	// A fire is waiting already: the observation gets a row for the history, and its text goes into the waiting input.
 	if held.seq != 0 {
 		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.OutcomeCoalesced, fmt.Sprintf("told with #%d", held.fire)
@@ -158,8 +155,11 @@ func fireWatch(tx *Tx, seen filewatch.Seen) error {
 	return tellWatchBusy(tx, seen.Watch.Trigger)
 }
 
-// heldFor is the reason of a fire that waits after failures, or because there were many.
+// heldFor is the reason of a fire that waits after failures, or because there were many; "" if until is zero.
 func heldFor(tx *Tx, until time.Time) string {
+	if until.IsZero() {
+		return ""
+	}
 	return "held for " + until.Sub(tx.Now).Round(time.Second).String()
 }
 

@@ -108,9 +108,7 @@ func receiveWebhook(tx *Tx, h webhook.Hook, in event.In) (event.Receipt, error) 
 	if _, in.NotBefore, err = readBackoff(tx, h.ID); err != nil {
 		return event.Receipt{}, err
 	}
-	if !in.NotBefore.IsZero() {
-		slot.Reason = heldFor(tx, in.NotBefore)
-	}
+	slot.Reason = heldFor(tx, in.NotBefore)
 	if in.Fire, err = addFire(tx, h.ID, slot); err != nil {
 		return event.Receipt{}, fmt.Errorf("add fire: %w", err)
 	}
