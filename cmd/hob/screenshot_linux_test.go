@@ -95,8 +95,8 @@ func replied(screen, typed, answer string) bool {
 	return ok && strings.Contains(below, answer) && strings.HasSuffix(strings.TrimRight(screen, " \r\n"), "\n>")
 }
 
-// variable is what differs between two runs: numbers, days and months, and how many spaces stand between words.
-var variable = regexp.MustCompile(`\d+|\b(?:to(?:day|morrow)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\b|\s+`)
+// variable is what differs between two runs: numbers, days (also "on Monday") and months, and how many spaces stand between words.
+var variable = regexp.MustCompile(`\d+|\b(?:to(?:day|morrow)|(?:on )?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\b|\s+`)
 
 // listed is the time in a list, which has a day or none: "in 19 min", "tomorrow 09:00", "Mon 30 Nov 09:00".
 var listed = regexp.MustCompile(`\bin \d+ (?:min|s)\b|(?:\bto(?:day|morrow)|\b[A-Z][a-z]{2} \d+ [A-Z][a-z]{2}(?: \d{4})?) \d\d:\d\d\b`)
