@@ -77,7 +77,8 @@ func (r *release) containers(context.Context) error {
 			{name: "root/usr/bin/hob", from: t.binary, mode: 0o755},
 			{name: "root/usr/share/doc/hob/LICENSE", from: "LICENSE", mode: 0o644},
 			{name: "root/usr/share/doc/hob/THIRD-PARTY-LICENSES.txt", from: filepath.Join(r.work, "documents", "THIRD-PARTY-LICENSES.txt"), mode: 0o644},
-			{name: "home/", mode: 0o700},
+			{name: "root/var/lib/", mode: 0o755},
+			{name: "home/hob/", mode: 0o700}, // with its mode in the archive, because only BuildKit knows COPY --chmod
 		}
 		if err := writeFile(r.name(t, "_container.tar.gz"), all, r.epoch, writeTar); err != nil {
 			return err
