@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +46,7 @@ type Watcher struct {
 	open     func() (notifier, error)
 	progress atomic.Int64
 
+	listen   func()  // opens the sensor once
 	sensor   *sensor // nil: the system offers no events, so everything is polled
 	noEvents error   // why there are no events
 	list     map[int64]*tracked
@@ -100,16 +102,21 @@ func (w *Watcher) step() { w.progress.Store(int64(w.clock.Mono())) }
 func (w *Watcher) Run(ctx context.Context) (err error) {
 	w.list, w.lost, w.stale, w.sensor = map[int64]*tracked{}, map[uint64]struct{}{}, true, nil
 	readers := sys.NewGroup(w.log, nil)
-	n, err := w.open()
-	if w.noEvents = err; err == nil {
-		w.sensor = newSensor(n)
-		readers.Once("file events", func() error { return w.sensor.run() })
-		defer func() {
+	// The first watch opens the notifier, which takes 0.2 MB.
+	w.listen = sync.OnceFunc(func() {
+		n, failed := w.open()
+		if w.noEvents = failed; failed == nil {
+			w.sensor = newSensor(n)
+			readers.Once("file events", w.sensor.run)
+		}
+	})
+	defer func() {
+		if w.sensor != nil {
 			// Closing the notifier ends the goroutine that reads it.
-			err = errors.Join(err, n.Close())
+			err = errors.Join(err, w.sensor.Close())
 			readers.Wait()
-		}()
-	}
+		}
+	}()
 	for ctx.Err() == nil {
 		if err := w.round(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -217,7 +224,7 @@ func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 		return err
 	}
 	w.list[watch.ID] = t
-	if w.sensor == nil {
+	if w.listen(); w.sensor == nil {
 		t.poll = w.clock.Mono() + lookEvery
 	}
 	w.settleStarts(ctx, t)
