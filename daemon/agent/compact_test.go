@@ -59,6 +59,9 @@ func TestAConversationNeverEnds(t *testing.T) {
 		}),
 		"one of 1 MB": llmtest.Always(func(llm.Request) llm.Answer { return llmtest.Say(strings.Repeat("word ", 200_000)) }),
 	} {
+		if testing.Short() && name != "a good summary" && name != "no summary" {
+			continue // the race detector has seen all of the code in these two
+		}
 		t.Run(name, func(t *testing.T) {
 			bubble(t, nil, func(r *harness) {
 				long := strings.Repeat("abcd efg ", 44)

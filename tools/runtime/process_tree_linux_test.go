@@ -73,6 +73,9 @@ func extinct(t *testing.T, token string) {
 func token(n int) string { return fmt.Sprintf("%d.%d", 1000+n, os.Getpid()) }
 
 func TestZoo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector sees the same code in the other tests")
+	}
 	n := 0
 	for name, command := range survivorCommands("TOKEN") {
 		for where, b := range map[string]*bench{"in the sandbox": sandboxed(t, false), "outside": newBench(t, runtime.Limits{Grace: 50 * time.Millisecond})} {
@@ -149,6 +152,9 @@ func playHob() int {
 
 // A hob that is killed takes with it what ran in the sandbox; what ran outside of it is found when hob starts again.
 func TestZooAfterHobWasKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector sees the same code in the other tests")
+	}
 	n := 100
 	for name, command := range survivorCommands("TOKEN") {
 		for where, box := range map[string][]string{"in the sandbox": {"boxed"}, "outside": nil} {
