@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,15 +31,18 @@ func TestTheClientOfOpenAI(t *testing.T) {
 	folder := npm(t, "openai")
 	systest.Program(t, "node")
 	never := make(chan struct{})
+	begun, begin := context.WithCancel(t.Context())
+	defer begin()
 	r, model := listen(t, "", func(q llmtest.Request) llmtest.Turn {
 		turn := echo(q)
 		switch {
 		case strings.Contains(q.Last(), "slowly:"):
 			hold := make(chan struct{})
-			time.AfterFunc(2*time.Second, func() { close(hold) })
+			time.AfterFunc(2200*time.Millisecond, func() { close(hold) }) // longer than the client waits
 			turn.Hold = hold
 		case strings.Contains(q.Last(), "never:"):
 			turn.Hold = never
+			begin()
 		case strings.HasSuffix(strings.TrimSpace(q.Last()), "] fail"):
 			return llmtest.Failed(401, "no")
 		}
@@ -46,7 +50,13 @@ func TestTheClientOfOpenAI(t *testing.T) {
 	})
 	t.Cleanup(func() { close(never) })
 	p := r.endpoint("npm")
-	out, err := exec.CommandContext(t.Context(), "node", filepath.Join("testdata", "openai.mjs"), folder, "http://"+r.ready.Address+"/v1", p.token).CombinedOutput() // #nosec G204 -- the test's own program
+	program := exec.CommandContext(t.Context(), "node", filepath.Join("testdata", "openai.mjs"), folder, "http://"+r.ready.Address+"/v1", p.token) // #nosec G204 -- the test's own program
+	abort, err := program.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	context.AfterFunc(begun, func() { _ = abort.Close() }) // the end of its input tells the program that the turn has begun
+	out, err := program.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "passed\n") {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -46,12 +46,12 @@ messages.push((await client.chat.completions.create({ model: 'hob', messages }))
 assert.equal((await client.chat.completions.create({ model: 'hob', messages })).choices[0].message.content, 'you said: two')
 
 // The client gives up too early and repeats the request by itself: it is the same turn.
-assert.equal((await ask('slowly: repeated', {}, { timeout: 700, maxRetries: 9 })).choices[0].message.content, 'you said: slowly: repeated')
+assert.equal((await ask('slowly: repeated', {}, { timeout: 2000, maxRetries: 9 })).choices[0].message.content, 'you said: slowly: repeated')
 
-// Aborts, before and in the middle of a stream.
+// Aborts: of a request whose turn has begun, which the end of the input tells, and in the middle of a stream.
 const early = new AbortController()
 const gone = ask('never: aborted', {}, { signal: early.signal, maxRetries: 0 })
-setTimeout(() => early.abort(), 200)
+process.stdin.on('end', () => early.abort()).resume()
 await assert.rejects(gone, APIUserAbortError)
 const cut = await ask('a stream that is cut off in the middle', { stream: true })
 for await (const chunk of cut) {
