@@ -61,6 +61,29 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// A notifier takes memory, so it is opened by the first watch and not again.
+func TestTheNotifierIsOpenedWithTheFirstWatch(t *testing.T) {
+	for watches := range 3 {
+		w := newWatchedHome(t)
+		for i := range watches {
+			w.watch(func(watch *filewatch.Watch) { watch.Name = fmt.Sprint("watch ", i) })
+		}
+		synctest.Test(t, func(t *testing.T) {
+			opened := 0
+			r := filewatch.NewWatcher(w.store, sys.RealClock(), nil, nil, filewatch.Access{Guard: w.guard, State: w.state}, slog.New(slog.DiscardHandler))
+			r.OpenWith(func() (filewatch.Notifier, error) { opened++; return nil, errors.New("none in a bubble") })
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- r.Run(ctx) }()
+			time.Sleep(10 * time.Minute)
+			stop()
+			if err := <-ended; err != nil || opened != min(watches, 1) {
+				t.Errorf("%d watches opened %d notifiers; %v", watches, opened, err)
+			}
+		})
+	}
+}
+
 // noted is a store that keeps the order in which watches were done with their first look.
 type noted struct {
 	*watchtest.Memory

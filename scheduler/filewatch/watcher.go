@@ -47,7 +47,7 @@ type Watcher struct {
 	progress atomic.Int64
 
 	listen   func()  // opens the sensor once
-	sensor   *sensor // nil: the system offers no events, so everything is polled
+	sensor   *sensor // nil: there was no watch yet, or the system offers no events, so everything is polled
 	noEvents error   // why there are no events
 	list     map[int64]*tracked
 	lost     map[uint64]struct{} // inodes of folders that went away
