@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hob/config"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -175,6 +176,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // running starts the watcher and gives the wake-ups.
 func running(t *testing.T, path string) (*config.Reloader, <-chan struct{}) {
 	t.Helper()
@@ -185,7 +188,7 @@ func running(t *testing.T, path string) (*config.Reloader, <-chan struct{}) {
 	wake, stop := l.Changes()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- l.Run(ctx, sys.NewFolders(quiet), quiet) }()
 	t.Cleanup(func() {
 		cancel()
 		stop()
@@ -277,7 +280,7 @@ func TestRunWithoutAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "watch config: ") {
+	if err := l.Run(t.Context(), sys.NewFolders(quiet), quiet); err == nil || !strings.HasPrefix(err.Error(), "watch config: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"hob/daemon/sys"
 )
 
 // Editors write a file in several steps. The file is therefore read when its folder has been quiet for settle, or after patient at the
@@ -21,78 +21,40 @@ const (
 
 // Run reloads the configuration when the file changes, until ctx ends. It returns an error when the folder cannot be watched. It watches
 // the folder, because most editors replace the file, and also the folder of a symlink's target.
-func (l *Reloader) Run(ctx context.Context, log *slog.Logger) error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return fmt.Errorf("watch config: %w", err)
-	}
-	err = l.watch(ctx, log, w)
-	if bad := w.Close(); bad != nil {
-		err = errors.Join(err, fmt.Errorf("stop watching config: %w", bad))
-	}
-	return err
-}
-
-// watch handles the events of the folders. Each event starts the timer quiet again; when it ends, the file is read.
-func (l *Reloader) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
-	quiet := time.NewTimer(0) // at once, for changes before the watch began
-	defer quiet.Stop()
-	var since time.Time         // time of the first unhandled event
+func (l *Reloader) Run(ctx context.Context, folders *sys.Folders, log *slog.Logger) error {
 	var acceptEmptyAt time.Time // an empty file is not accepted before this time
-	again := func() {
-		if since.IsZero() {
-			since = time.Now()
-		}
-		// After patient the running timer is not extended, so that a busy folder cannot delay a reload for ever.
-		if time.Since(since) < patient {
-			quiet.Reset(settle)
-		}
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-quiet.C:
-			since = time.Time{}
-			// A symlink may have a new target. Watch first and read afterwards: a later change is then an event.
-			if err := l.follow(w); err != nil {
-				return err
-			}
+	err := folders.Follow(ctx, sys.Following{
+		// A symlink may have a new target.
+		Watch: l.watch,
+		Lost:  func(err error) { log.Warn("watching the configuration failed; reading it again", "err", err) },
+		Read: func(context.Context) (again bool, err error) {
 			if acceptEmptyAt.IsZero() {
 				acceptEmptyAt = time.Now().Add(emptied)
 			}
 			if l.report(log, acceptEmptyAt) {
-				quiet.Reset(settle) // the file may still be being written
-				continue
+				return true, nil // the file may still be being written
 			}
 			acceptEmptyAt = time.Time{}
-		case _, ok := <-w.Events:
-			if !ok {
-				return errors.New("watch config: the watcher ended")
-			}
-			again()
-		case err := <-w.Errors:
-			if err != nil {
-				log.Warn("watching the configuration failed; reading it again", "err", err)
-			}
-			again()
-		}
+			return false, nil
+		},
+		Settle: settle, Patience: patient,
+	})
+	if err != nil {
+		return fmt.Errorf("watch config: %w", err)
 	}
+	return nil
 }
 
-// follow watches the file's folder and, for a symlink, the folder of its target.
-func (l *Reloader) follow(w *fsnotify.Watcher) error {
-	if err := w.Add(filepath.Dir(l.path)); err != nil {
-		return fmt.Errorf("watch config: %w", err)
+// watch watches the file's folder and, for a symlink, the folder of its target.
+func (l *Reloader) watch(add func(folder string) error) error {
+	if err := add(filepath.Dir(l.path)); err != nil {
+		return err
 	}
 	resolved, err := filepath.EvalSymlinks(l.path)
 	if err != nil || filepath.Dir(resolved) == filepath.Dir(l.path) {
 		return nil // no file yet, or not a symlink
 	}
-	if err := w.Add(filepath.Dir(resolved)); err != nil {
-		return fmt.Errorf("watch config: %w", err)
-	}
-	return nil
+	return add(filepath.Dir(resolved))
 }
 
 // report reads the file and logs the result. It returns true if the file was emptied a moment ago and must be read again.

@@ -64,6 +64,7 @@ type environment struct {
 	secrets     secret.Redactor
 	feed        event.Feed
 	file        *config.Reloader
+	folders     *sys.Folders // that hob reads itself
 	zone        *ownerZone
 	network     *network
 	interpreter catalog.Interpreter // the built-in model, which answers when no other can

@@ -39,6 +39,7 @@ func openConfig(o Options, log *slog.Logger) *config.Reloader {
 // reloader applies the config to the daemon, at the start and after each change of the file.
 type reloader struct {
 	file     *config.Reloader
+	folders  *sys.Folders
 	tools    *toolset.Deps
 	live     *toolset.Active
 	mcp      *mcp.Service
@@ -62,7 +63,7 @@ func (r reloader) run(ctx context.Context) error {
 	defer stop()
 	g := sys.NewGroup(r.log, nil)
 	// The reloader notices changes of the file and keeps the last valid config; wake says that it has a new one.
-	g.Go(ctx, "config file", func(ctx context.Context) error { return r.file.Run(ctx, r.log) })
+	g.Go(ctx, "config file", func(ctx context.Context) error { return r.file.Run(ctx, r.folders, r.log) })
 	defer g.Wait()
 	// The ready line does not wait for the notices about the config of the start.
 	if err := r.notices.tellProblems(ctx); err != nil {

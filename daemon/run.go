@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	defer release()
 	d := &daemon{environment: environment{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}, live: toolset.NewActive(), turn: &agent.RunningTurn{}}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
-	d.tellers = sys.NewGroup(d.log, nil)
+	d.tellers, d.folders = sys.NewGroup(d.log, nil), sys.NewFolders(d.log)
 	start := d.clock.Mono()
 	d.started = d.clock.Wall()
 	if d.started.Before(earliest()) {

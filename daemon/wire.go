@@ -71,7 +71,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.backups = d.backupSchedule()
 	// The reloader is last, because it opens what the parts above it serve.
 	d.reloader = reloader{
-		file: d.file, tools: d.tools, live: d.live, mcp: d.mcp, accounts: d.accounts, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,
+		file: d.file, folders: d.folders, tools: d.tools, live: d.live, mcp: d.mcp, accounts: d.accounts, models: d.models, prompts: d.store.Turns, host: d.host, health: d.health, jobs: d.jobs, watches: d.watches, webhooks: d.webhooks,
 		sections: channelSections{d.network, d.recipients, d.store.Pairings, d.clock, d.log}, problems: d.problems, notices: d.notices, log: d.log,
 	}
 	return d.reloader.follow(in.ctx)
@@ -93,7 +93,9 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.notices = notices{d.store.Notices, d.problems, d.models, d.store.Jobs, d.store.Watches, d.recipients.Elsewhere, d.secrets.Text, d.log}
 	d.tools = d.newTools(spawn)
 	d.network.learn(ctx)
-	d.tools.OpenMemory(ctx, d.live, toolset.MemoryOptions{History: d.store.Turns.History, Context: contextItems(d.store.Context()), Origin: d.store.Sessions.Origin, Redact: d.secrets.Text, Now: d.clock.Wall}, toolset.Network{
+	d.tools.OpenMemory(ctx, d.live, toolset.MemoryOptions{
+		Folders: d.folders, History: d.store.Turns.History, Context: contextItems(d.store.Context()), Origin: d.store.Sessions.Origin, Redact: d.secrets.Text, Now: d.clock.Wall,
+	}, toolset.Network{
 		Config: d.config, Resolve: d.network.resolve, Client: d.network.client, Direct: d.network.direct, Reserve: transcribe.Booked(d.store.Spending, "embeddings"),
 	})
 	if err := d.skills.Load(ctx); err != nil {
@@ -119,7 +121,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	t := toolset.NewDeps(d.opt.toolHome(), d.log)
 	t.Marks, t.Wrote, t.Spawn, t.Proxy = marks, d.written.Note, spawn, d.network.common
 	copies := &skills.Copies{Guard: d.live.Guard, Dir: filepath.Join(d.opt.state(), "skills")}
-	d.skills = &skills.Service{Copies: copies, Rows: d.store.Settings, Reserved: agent.CommandNames(), Clone: t.Clone(d.config, d.live), Log: d.log}
+	d.skills = &skills.Service{Copies: copies, Rows: d.store.Settings, Reserved: agent.CommandNames(), Clone: t.Clone(d.config, d.live), Folders: d.folders, Log: d.log}
 	t.Skills, t.Specs, t.Folders = copies, d.live.Specs, copies
 	t.Marked = func() []string { return slices.Concat(marks.Paths(), copies.Unaccepted()) }
 	t.Facts.Redact, t.Facts.Forget = d.secrets.Text, forgetFact(d)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hob/daemon/fsguard"
+	"hob/daemon/sys"
 )
 
 // Kind is the kind of a chunk or passage.
@@ -52,6 +53,7 @@ const (
 type Options struct {
 	Path    string                // of the database; its folder exists
 	Guard   func() *fsguard.Guard // the owner's guard, which leads to the workspace
+	Folders *sys.Folders          // reports changes of the files to Run
 	History HistorySource         // of the conversations; nil: there is none
 	// Origin names the database that History reads, in its present timeline, and changes with each removal there. An index of another origin is made
 	// anew; nil: there is only one.

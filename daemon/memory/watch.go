@@ -2,62 +2,54 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"hob/daemon/sys"
 )
 
 // Limits of following the files.
 const (
 	settleTime  = time.Second // after a change, further ones are waited for
-	mostFolders = 1000        // that are watched; with more, each search looks at the files itself
+	patience    = 10 * time.Second
+	mostFolders = 1000 // that are watched; with more, each search looks at the files itself
 )
 
 // Run reads what has changed since the last run, and then follows the files until ctx ends. Without it each search looks at the files, so that
 // nothing is missed where the system cannot report changes.
 func (x *Index) Run(ctx context.Context) error {
-	w, err := fsnotify.NewBufferedWatcher(256)
-	if err != nil {
-		x.o.Log.Warn("changes of memory files are not reported, so each search looks for them", "err", err)
-		x.begin()
-		<-ctx.Done()
-		return nil
-	}
-	// The folders are watched before the files are read, so that no change in between is missed.
-	watch(x, w)
-	x.begin()
-	settle := time.NewTimer(settleTime)
-	settle.Stop()
-	defer settle.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			x.watching.Store(false)
-			return w.Close()
-		case e, ok := <-w.Events:
-			if !ok {
-				return fmt.Errorf("watch the memory files: %w", fsnotify.ErrClosed)
+	defer x.watching.Store(false)
+	err := x.o.Folders.Follow(ctx, sys.Following{
+		Watch: func(add func(string) error) error { x.watch(add); return nil },
+		Concerns: func(e fsnotify.Event) bool {
+			if !concerns(x.o.Guard().Workspace(), e) {
+				return false
 			}
-			if concerns(x.o.Guard().Workspace(), e) {
-				x.dirty.Store(true)
-				settle.Reset(settleTime)
-			}
-		case err, ok := <-w.Errors: // events were lost
-			if !ok {
-				return fmt.Errorf("watch the memory files: %w", fsnotify.ErrClosed)
-			}
+			x.dirty.Store(true)
+			return true
+		},
+		Lost: func(err error) {
 			x.o.Log.Warn("changes of memory files were lost", "err", err)
 			x.dirty.Store(true)
-			settle.Reset(settleTime)
-		case <-settle.C:
-			watch(x, w) // a new folder
+		},
+		Read: func(context.Context) (bool, error) {
 			x.begin()
-		}
+			return false, nil
+		},
+		Settle: settleTime, Patience: patience,
+	})
+	if err == nil {
+		return nil
 	}
+	x.watching.Store(false)
+	x.o.Log.Warn("changes of memory files are not reported, so each search looks for them", "err", err)
+	x.begin()
+	<-ctx.Done()
+	return nil
 }
 
 // concerns reports whether an event may change the memory: a note, a folder, or MEMORY.md.
@@ -70,8 +62,8 @@ func concerns(space string, e fsnotify.Event) bool {
 	return e.Op != fsnotify.Chmod && !strings.HasPrefix(name, ".") && (strings.HasSuffix(name, noteEnding) || filepath.Ext(name) == "")
 }
 
-// watch watches the workspace and the folders of the notes. A folder that is watched already stays so.
-func watch(x *Index, w *fsnotify.Watcher) {
+// watch watches the workspace and the folders of the notes.
+func (x *Index) watch(add func(folder string) error) {
 	g := x.o.Guard()
 	folders := []string{g.Workspace()}
 	if p, err := g.Resolve(g.Workspace(), noteFolder); err == nil && p.IsDir() && ours(p) {
@@ -93,7 +85,7 @@ func watch(x *Index, w *fsnotify.Watcher) {
 	}
 	all := len(folders) <= mostFolders
 	for _, f := range folders {
-		if err := w.Add(f); err != nil {
+		if err := add(f); err != nil {
 			x.o.Log.Info("a memory folder cannot be watched, so each search looks for changes", "folder", f, "err", err)
 			all = false
 			break

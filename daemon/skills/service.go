@@ -25,6 +25,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/sys"
 )
 
 // maxFolders limits the folders that are looked at, in the order of their names.
@@ -46,8 +47,9 @@ type Rows interface {
 type Service struct {
 	Copies   *Copies
 	Rows     Rows
-	Reserved []string // names of chat commands, without the slash
-	Clone    Clone    // fetches repositories; nil: none can be fetched
+	Reserved []string     // names of chat commands, without the slash
+	Clone    Clone        // fetches repositories; nil: none can be fetched
+	Folders  *sys.Folders // reports changes of the files to Run
 	Log      *slog.Logger
 
 	changing sync.Mutex // held while rows and copies change

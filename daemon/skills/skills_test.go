@@ -15,6 +15,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/fsguard"
 	"hob/daemon/skills"
+	"hob/daemon/sys"
 	host "hob/tools/skills"
 )
 
@@ -102,6 +103,7 @@ func newWorld(t testing.TB) *world {
 	must(t, err)
 	copies = &skills.Copies{Guard: func() *fsguard.Guard { return g }, Dir: filepath.Join(home, "state", "skills")}
 	w.Service = &skills.Service{Copies: copies, Rows: w.rows, Reserved: []string{"help"}, Log: slog.New(slog.DiscardHandler)}
+	w.Folders = sys.NewFolders(w.Log)
 	must(t, w.Load(t.Context()))
 	return w
 }

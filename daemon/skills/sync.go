@@ -17,6 +17,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/netguard"
+	"hob/daemon/sys"
 )
 
 // Limits of one question.
@@ -159,56 +160,24 @@ func (s *Service) Run(ctx context.Context, answered func() <-chan struct{}) erro
 	if err := s.sweep(ctx); err != nil {
 		s.Log.Warn("old copies of skills stay", "err", err)
 	}
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return fmt.Errorf("watch the skills: %w", err)
+	err := s.Folders.Follow(ctx, sys.Following{
+		Watch:    func(add func(string) error) error { s.watch(add); return nil },
+		Concerns: func(e fsnotify.Event) bool { return s.concerns(e.Name) },
+		Lost:     func(err error) { s.Log.Warn("watching the skills failed; reading them again", "err", err) },
+		Read: func(ctx context.Context) (bool, error) {
+			err := s.Sync(ctx)
+			if _, known := event.AsFault(err); err == nil || ctx.Err() != nil || !known {
+				return false, err
+			}
+			s.Log.Warn("skills", slog.Any("err", err))
+			return false, nil
+		},
+		Settle: settleTime, Patience: patience, Now: answered,
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("follow the skills: %w", err)
 	}
-	err = s.follow(ctx, w, answered)
-	return errors.Join(err, w.Close())
-}
-
-// follow calls Sync at once, when something changed and the folders are quiet again, and when a question was answered.
-func (s *Service) follow(ctx context.Context, w *fsnotify.Watcher, answered func() <-chan struct{}) error {
-	quiet := time.NewTimer(0)
-	defer quiet.Stop()
-	var since time.Time // of the first change that was not read yet
-	next := answered()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-quiet.C:
-			since = time.Time{}
-			next = answered() // before Sync, which may ask: an answer that comes while it runs is not missed
-			s.watch(w)
-			if err := s.Sync(ctx); err != nil && ctx.Err() == nil {
-				if _, known := event.AsFault(err); !known {
-					return fmt.Errorf("read the skills: %w", err)
-				}
-				s.Log.Warn("skills", slog.Any("err", err))
-			}
-			continue
-		case <-next:
-			next = answered()
-			quiet.Reset(0)
-			continue
-		case e, ok := <-w.Events:
-			if !ok {
-				return errors.New("watch the skills: the watcher ended")
-			}
-			if !s.concerns(e.Name) {
-				continue
-			}
-		case err := <-w.Errors:
-			s.Log.Warn("watching the skills failed; reading them again", "err", err)
-		}
-		if since.IsZero() {
-			since = time.Now()
-		}
-		if time.Since(since) < patience {
-			quiet.Reset(settleTime)
-		}
-	}
+	return nil
 }
 
 // concerns reports whether a change is about skills: the workspace itself is watched only for the folder of the skills.
@@ -222,7 +191,7 @@ const maxWatched = 400
 
 // watch adds the folders that exist: the workspace, the skills, and the folders inside. A folder that cannot be watched is read at the
 // next occasion.
-func (s *Service) watch(w *fsnotify.Watcher) {
+func (s *Service) watch(add func(folder string) error) {
 	dir, err := s.Copies.folder()
 	if err != nil {
 		return
@@ -239,12 +208,8 @@ func (s *Service) watch(w *fsnotify.Watcher) {
 			}
 		}
 	}
-	have := w.WatchList()
 	for _, path := range list {
-		if slices.Contains(have, path) {
-			continue
-		}
-		if err := w.Add(path); err != nil {
+		if err := add(path); err != nil {
 			s.Log.Debug("a folder of skills is not watched", "path", path, "err", err)
 		}
 	}
