@@ -80,7 +80,7 @@ type Ask struct {
 // the first try, whichever is longer: after an outage of a minute, delivery continues within seconds.
 const (
 	firstBackoff = time.Second
-	shortBackoff = 15 * time.Second
+	shortBackoff = 20 * time.Second
 	longBackoff  = 5 * time.Minute
 	awayShare    = 20 // the twentieth
 )
