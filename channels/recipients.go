@@ -18,11 +18,12 @@ type Recipients struct {
 }
 
 // Owner lists the owner's addresses, the preferred one first: those in the config, then those from pairings,
-// then the places that sections declare as the owner's (OwnerPlaced).
-func (r Recipients) Owner() []event.Address {
-	list := slices.Clone(r.Configured())
-	for _, a := range slices.Concat(r.Paired(), r.Channels.OwnerPlaces()) {
-		if !slices.Contains(list, a) {
+// then the places that sections declare as the owner's (OwnerPlaced). An address of a channel that was removed from the config is not among
+// them: nothing can be sent there.
+func (r Recipients) Owner() (list []event.Address) {
+	for _, a := range slices.Concat(r.Configured(), r.Paired(), r.Channels.OwnerPlaces()) {
+		_, err := r.Channels.Channel(a.Channel())
+		if removed := errors.Is(err, ErrNoChannel) && a.Channel() != event.CLI.Channel(); !removed && !slices.Contains(list, a) {
 			list = append(list, a)
 		}
 	}

@@ -201,3 +201,40 @@ func TestChannelTroubleIsToldOnce(t *testing.T) {
 	fails("x")
 	h.tells(5, "y:7 Channel x does not work: refused.")
 }
+
+// The owner is reached elsewhere after the channel of his address was removed from the config, and there again after it came back.
+func TestTheOwnerIsNotOnARemovedChannel(t *testing.T) {
+	t.Parallel()
+	tg, err := channelstest.NewTelegram("", "7001:secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tg.Close)
+	home := t.TempDir()
+	put(t, "7001:secret", home, "token")
+	const owner = "[owner]\naddresses = [\"chat:42\"]\n"
+	channel := fmt.Sprintf("[channels.chat]\nkind = \"telegram\"\ntoken = \"file:token\"\napi_base = %q\n", tg.URL())
+	write(t, home, owner+channel)
+	r := start(t, home)
+	for n, config := range []string{"", owner, owner + channel} {
+		if n > 0 {
+			write(t, home, config)
+			r.until("the change of the config", func() bool {
+				rows, err := client.List(r.t.Context(), r.client, api.Channels, client.Filter{})
+				return err == nil && slices.ContainsFunc(rows, func(c api.Channel) bool { return c.Name == "chat" }) == strings.Contains(config, "channels.chat")
+			})
+		}
+		text, want := fmt.Sprint("text ", n), event.Address("chat:42")
+		if config == owner {
+			want = event.CLI
+		}
+		sent, err := client.Do(t.Context(), r.client, api.SendText, "", api.Outgoing{To: "owner", Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := client.List(t.Context(), r.client, api.Outbox, client.Filter{Limit: 10})
+		if i := slices.IndexFunc(rows, func(row api.OutboxRow) bool { return row.ID == sent.Outbox }); err != nil || i < 0 || rows[i].To != want {
+			t.Errorf("%s is not sent to %s: %v, %+v", text, want, err, rows)
+		}
+	}
+}
