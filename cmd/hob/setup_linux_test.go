@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -366,5 +367,25 @@ func TestSetupWithATokenThatIsNone(t *testing.T) {
 	}
 	if got := w.files(); len(got) != 2 || got["telegram-token"] != "42:secret\n" {
 		t.Errorf("left in the home: %v", got)
+	}
+}
+
+// With --yes a model or a zone that cannot be used is said, and does not keep the other flags from being set.
+func TestSetupWithFlagsTakesEveryStep(t *testing.T) {
+	w := newWizardry(t)
+	w.model.Otherwise(func(llmtest.Request) llmtest.Turn { return llmtest.Streamed(llmtest.Say("I only talk.")) })
+	cmd := exec.CommandContext(t.Context(), "hob", "setup", "--yes", "--model", "compatible/m", "--base-url", w.model.URL, "--zone", "Nowhere/X", "--name", "Sam",
+		"--channel", "telegram", "--channel-key", "token=file:token", "--channel-key", "api_base="+w.phone.URL())
+	cmd.Env = w.env()
+	home := filepath.Join(w.home, "h")
+	if err := errors.Join(os.Mkdir(home, 0o700), os.WriteFile(filepath.Join(home, "token"), []byte("42:secret\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := cmd.CombinedOutput() // its exit code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), "cannot do chores for you") || !strings.Contains(string(out), `there is no time zone "Nowhere/X"`) {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if doc := w.doc(); !strings.Contains(doc, `name = "Sam"`) || !strings.Contains(doc, "[channels.telegram]") || strings.Contains(doc, "Nowhere") {
+		t.Errorf("set was:\n%s\n%s", doc, out)
 	}
 }

@@ -87,7 +87,8 @@ func Command(a *cli.App, prog Program) *cobra.Command {
 	return cmd
 }
 
-// run takes the steps. A step that fails for a reason of its own does not undo those before it: each has written what it was told.
+// run takes the steps. A step that fails for a reason of its own does not undo those before it: each has written what it was told. With --yes the steps
+// after it are taken too.
 func (w *wizard) run(ctx context.Context) (err error) {
 	if w.app.JSON {
 		return cli.Usage("leave --json out", "hob setup has no JSON document to show")
@@ -108,6 +109,7 @@ func (w *wizard) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.host.stop()) }()
 	w.app.Note("the home is " + w.home)
+	var failed error
 	for _, step := range []struct {
 		title string
 		take  func(context.Context) error
@@ -117,9 +119,16 @@ func (w *wizard) run(ctx context.Context) (err error) {
 		switch {
 		case errors.Is(err, errEnded), err != nil && ctx.Err() != nil:
 			return &cli.Problem{Code: cli.ExitFailed, Text: "stopped: what you answered before is set", Hint: "go on with: hob setup"}
-		case err != nil:
+		case err != nil && !w.given.yes:
 			return err
+		case err != nil && failed != nil:
+			w.say(err.Error())
+		case err != nil:
+			failed = err
 		}
+	}
+	if failed != nil {
+		return failed
 	}
 	w.title("Done")
 	if w.host.own {
