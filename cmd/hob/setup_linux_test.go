@@ -221,6 +221,12 @@ func TestSetupOnATerminal(t *testing.T) {
 	if second := w.files(); !maps.Equal(first, second) {
 		t.Errorf("a second run changed\n%v\nto\n%v", first, second)
 	}
+	last := w.begin()
+	last.takes([]wizardStep{{question: `Which model shall think`, answer: "none"}, {question: `Your name.*: `}, {question: `Your time zone.*: `}, {question: `Which one \[\d+\]: `}})
+	last.declines()
+	if code := last.ends(); code != 0 || !strings.Contains(w.doc(), `backend = "builtin"`) || strings.Contains(w.doc(), "scripted") {
+		t.Errorf("exit code %d, without a model:\n%s\n%s", code, w.doc(), last.shown)
+	}
 }
 
 // TestSetupUnderstandsPeople: "n" declines what is offered, and a city is enough for a time zone; the server of this machine has no word that

@@ -59,8 +59,7 @@ func (w *wizard) model(ctx context.Context) error {
 func (w *wizard) flaggedModel(ctx context.Context) error {
 	m := modelAnswer{base: w.given.baseURL}
 	if w.given.model == "none" {
-		_, _, err := w.change(map[string]string{"model.backend": "builtin", "model.model": "", "model.base_url": "", "model.api_key": ""})
-		return err
+		return w.noModel()
 	}
 	var ok bool
 	if m.backend, m.name, ok = strings.Cut(w.given.model, "/"); !ok || m.name == "" {
@@ -80,6 +79,12 @@ func (w *wizard) flaggedModel(ctx context.Context) error {
 	return err
 }
 
+// noModel leaves the built-in interpreter alone.
+func (w *wizard) noModel() error {
+	_, _, err := w.change(map[string]string{"model.backend": "builtin", "model.model": "", "model.base_url": "", "model.api_key": ""})
+	return err
+}
+
 // askModel asks where the model comes from and which one it is; ok is false if the step is skipped.
 func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err error) {
 	w.say("Looking for models …")
@@ -88,14 +93,14 @@ func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err erro
 	for _, s := range sources {
 		names = append(names, s.text)
 	}
-	last, otherwise := "skip: plain commands work without a model", 0
+	ends, otherwise := []string{"skip: plain commands work without a model"}, 0
 	if has := w.value("model.model"); has != "" {
-		last, otherwise = "keep "+w.value("model.backend")+"/"+has, len(names)
+		ends, otherwise = []string{"keep " + w.value("model.backend") + "/" + has, "none: plain commands work without a model"}, len(names)
 	}
 	if len(sources) > 0 && sources[0].needsKey && sources[0].key == "" {
 		otherwise = len(names) // nothing was found, so nothing is proposed
 	}
-	i, err := w.ask.choose(ctx, "Which model shall think for hob", append(names, last), otherwise)
+	i, err := w.ask.choose(ctx, "Which model shall think for hob", append(names, ends...), otherwise)
 	switch {
 	case err != nil:
 		return m, false, err
@@ -104,6 +109,8 @@ func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err erro
 			w.say("Later: hob setup")
 		}
 		return m, false, nil
+	case i > len(sources):
+		return m, false, w.noModel()
 	}
 	m, err = w.fill(ctx, sources[i])
 	return m, err == nil && m.name != "", err
