@@ -14,6 +14,8 @@ import (
 
 	"github.com/charmbracelet/x/vt"
 	"golang.org/x/sys/unix"
+
+	"hob/daemon/sys/systest"
 )
 
 // drawn is a hob command on a pseudo-terminal whose screen an emulator draws.
@@ -189,6 +191,7 @@ func (d *drawn) leaves() {
 // TestChatScreens: the real program on terminals of three sizes. A command prints while somebody types, a reminder arrives in mid-word, the
 // window is resized in mid-line.
 func TestChatScreens(t *testing.T) {
+	systest.Program(t, "bwrap") // without a sandbox the screens have a warning
 	for name, c := range map[string]struct {
 		width, height int
 		env           []string

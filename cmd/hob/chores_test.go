@@ -24,6 +24,7 @@ func TestChores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds hob")
 	}
+	systest.Program(t, "git")
 	page, err := os.ReadFile(filepath.Join(root, chores))
 	if err != nil {
 		t.Fatal(err)

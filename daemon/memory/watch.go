@@ -24,7 +24,7 @@ const (
 func (x *Index) Run(ctx context.Context) error {
 	defer x.watching.Store(false)
 	err := x.o.Folders.Follow(ctx, sys.Following{
-		Watch: func(add func(string) error) error { x.watch(add); return nil },
+		Watch: func(add func(string) error) error { watch(x, add); return nil },
 		Concerns: func(e fsnotify.Event) bool {
 			if !concerns(x.o.Guard().Workspace(), e) {
 				return false
@@ -63,7 +63,7 @@ func concerns(space string, e fsnotify.Event) bool {
 }
 
 // watch watches the workspace and the folders of the notes.
-func (x *Index) watch(add func(folder string) error) {
+func watch(x *Index, add func(folder string) error) {
 	g := x.o.Guard()
 	folders := []string{g.Workspace()}
 	if p, err := g.Resolve(g.Workspace(), noteFolder); err == nil && p.IsDir() && ours(p) {

@@ -275,7 +275,7 @@ func TestEscapesAsSomebodyElse(t *testing.T) {
 	must(t, os.WriteFile(copied, binary, 0o755)) // #nosec G306 -- another user runs it
 	cmd := exec.CommandContext(t.Context(), copied, "-test.run=^(TestEscapes|TestNoSetID)$", "-test.v")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "PATH="+os.Getenv("PATH")+":/usr/bin:/bin") // a folder of PATH may be closed to others
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "uid 65534") && !strings.Contains(string(out), "SKIP") {
 		t.Fatalf("%v\n%s", err, out)

@@ -59,7 +59,8 @@ func (w *wizard) model(ctx context.Context) error {
 func (w *wizard) flaggedModel(ctx context.Context) error {
 	m := modelAnswer{base: w.given.baseURL}
 	if w.given.model == "none" {
-		return w.noModel()
+		_, _, err := w.change(noModel)
+		return err
 	}
 	var ok bool
 	if m.backend, m.name, ok = strings.Cut(w.given.model, "/"); !ok || m.name == "" {
@@ -79,11 +80,8 @@ func (w *wizard) flaggedModel(ctx context.Context) error {
 	return err
 }
 
-// noModel leaves the built-in interpreter alone.
-func (w *wizard) noModel() error {
-	_, _, err := w.change(map[string]string{"model.backend": "builtin", "model.model": "", "model.base_url": "", "model.api_key": ""})
-	return err
-}
+// noModel are the values with which only the built-in interpreter answers.
+var noModel = map[string]string{"model.backend": "builtin", "model.model": "", "model.base_url": "", "model.api_key": ""}
 
 // askModel asks where the model comes from and which one it is; ok is false if the step is skipped.
 func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err error) {
@@ -110,7 +108,8 @@ func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err erro
 		}
 		return m, false, nil
 	case i > len(sources):
-		return m, false, w.noModel()
+		_, _, err := w.change(noModel)
+		return m, false, err
 	}
 	m, err = w.fill(ctx, sources[i])
 	return m, err == nil && m.name != "", err

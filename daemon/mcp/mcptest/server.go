@@ -161,10 +161,13 @@ func Main() {
 	_ = os.WriteFile(filepath.Join(dir, "environ"), []byte(strings.Join(os.Environ(), "\x00")), 0o600) // #nosec G703 -- the test's own
 	s.program(dir, os.Stdin, os.Stdout, os.Stderr)
 	if s.IgnoreTERM {
-		select {}
+		hang()
 	}
 	os.Exit(0)
 }
+
+// hang never returns. It waits for a timer, because Go ends a program in which nothing can happen any more.
+func hang() { <-time.After(24 * time.Hour) }
 
 // program serves over stdio.
 func (s Script) program(dir string, in io.Reader, out, errs io.Writer) {
@@ -173,7 +176,7 @@ func (s Script) program(dir string, in io.Reader, out, errs io.Writer) {
 		os.Exit(1)
 	}
 	if s.Faults["start"] == Hang {
-		select {}
+		hang()
 	}
 	junk := filler(64 << 10)
 	for n := 0; s.Stderr < 0 || n < s.Stderr; n += len(junk) {
@@ -197,7 +200,7 @@ func (s Script) program(dir string, in io.Reader, out, errs io.Writer) {
 		go s.answer(line, to)
 		var m request
 		if json.Unmarshal(line, &m) == nil && s.Faults[m.Method] == Deaf {
-			select {} // it reads no more
+			hang() // it reads no more
 		}
 	}
 }
@@ -237,7 +240,7 @@ func (c *counter) add(dir string, n int) {
 
 func (p *pipe) end() { os.Exit(1) }
 
-func (p *pipe) wait() { select {} }
+func (p *pipe) wait() { hang() }
 
 func (p *pipe) hold() { hold(p.dir) }
 
