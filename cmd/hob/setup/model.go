@@ -59,7 +59,7 @@ func (w *wizard) model(ctx context.Context) error {
 func (w *wizard) flaggedModel(ctx context.Context) error {
 	m := modelAnswer{base: w.given.baseURL}
 	if w.given.model == "none" {
-		_, _, err := w.change(noModel)
+		_, _, err := w.change(noModel())
 		return err
 	}
 	var ok bool
@@ -80,8 +80,10 @@ func (w *wizard) flaggedModel(ctx context.Context) error {
 	return err
 }
 
-// noModel are the values with which only the built-in interpreter answers.
-var noModel = map[string]string{"model.backend": "builtin", "model.model": "", "model.base_url": "", "model.api_key": ""}
+// noModel returns the values with which only the built-in interpreter answers.
+func noModel() map[string]string {
+	return map[string]string{"model.backend": "builtin", "model.model": "", "model.base_url": "", "model.api_key": ""}
+}
 
 // askModel asks where the model comes from and which one it is; ok is false if the step is skipped.
 func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err error) {
@@ -108,7 +110,7 @@ func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err erro
 		}
 		return m, false, nil
 	case i > len(sources):
-		_, _, err := w.change(noModel)
+		_, _, err := w.change(noModel())
 		return m, false, err
 	}
 	m, err = w.fill(ctx, sources[i])

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hob/daemon/llm"
@@ -83,7 +84,8 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 	return llm.Answer{Text: text, Finish: finish, Usage: llm.Usage{Priced: true}}, nil
 }
 
-// Understands reports whether the whole text is a command. The agent uses it to let the interpreter act in place of a model that failed.
+// Understands reports whether the whole text is a command or asks for the time. The agent uses it to let the interpreter act in place of a model that failed.
 func Understands(text string, phrases Phrases) bool {
-	return (&grammar{phrases: phrases}).parse(text).known
+	plain := plainWords(strings.TrimSpace(text))
+	return (&grammar{phrases: phrases}).parse(text).known || asked(plain) != plain && clock(time.Now, plain) != ""
 }

@@ -201,6 +201,12 @@ func TestWhatIsAnsweredAtOnce(t *testing.T) {
 			}
 		})
 	}
+	// In a conversation with a model these words answer it, so the interpreter does not speak in its place.
+	for text, want := range map[string]bool{"yes": false, "thanks": false, "stop": false, "today": false, "What time is it?": true, "what's the date today": true} {
+		if builtin.Understands(text, phrases{}) != want {
+			t.Errorf("Understands of %q is %v", text, !want)
+		}
+	}
 }
 
 func TestResultsAreTold(t *testing.T) {
