@@ -216,7 +216,7 @@ func TestFollowFails(t *testing.T) {
 	c.stop()
 }
 
-// What was lost is told, and read.
+// A follower is told that changes were lost, and reads.
 func TestFollowReadsAfterALoss(t *testing.T) {
 	f, opened := sys.CountedFolders(discard())
 	lost := make(chan error, 1)
