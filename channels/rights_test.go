@@ -1,6 +1,7 @@
 package channels_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +113,17 @@ func TestHostNames(t *testing.T) {
 	})
 }
 
+// unanswered learns its account when answer is closed.
+type unanswered struct {
+	able
+	answer chan struct{}
+}
+
+func (u *unanswered) Account(context.Context) (string, error) {
+	<-u.answer
+	return "me", nil
+}
+
 // An account is known after the current section has reported it.
 func TestHostMet(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
@@ -123,10 +135,13 @@ func TestHostMet(t *testing.T) {
 		if !h.AccountKnown("x") || h.AccountKnown("y") {
 			t.Errorf("x %v, y %v", h.AccountKnown("x"), h.AccountKnown("y"))
 		}
-		h.Replace(map[string]channels.Section{"x": {Fingerprint: "2", Channel: &able{ear: ear{run: listen}}}})
+		answer := make(chan struct{})
+		h.Replace(map[string]channels.Section{"x": {Fingerprint: "2", Channel: &unanswered{able: able{ear: ear{run: listen}}, answer: answer}}})
+		synctest.Wait()
 		if h.AccountKnown("x") {
 			t.Error("another token may be another account's")
 		}
+		close(answer)
 		synctest.Wait()
 		if !h.AccountKnown("x") {
 			t.Error("it has been asked again")

@@ -27,7 +27,7 @@ func newServers(d *daemon, t *toolset.Deps) *mcp.Service {
 			}
 		},
 		Tell: func(ctx context.Context, key, text string) {
-			if err := d.store.Events.Notice(ctx, key, d.secrets.Text(text)); err != nil {
+			if err := d.store.Events.Notice(ctx, key, d.secrets.Text(text)); err != nil && ctx.Err() == nil {
 				d.log.Error("tell the owner about an MCP server", "err", err)
 			}
 		},

@@ -66,28 +66,27 @@ func (r reloader) run(ctx context.Context) error {
 	g.Go(ctx, "config file", func(ctx context.Context) error { return r.file.Run(ctx, r.folders, r.log) })
 	defer g.Wait()
 	// The ready line does not wait for the notices about the config of the start.
-	if err := r.notices.tellProblems(ctx); err != nil {
-		r.log.Error("tell of mistakes in the config", "err", err)
-	}
+	r.failed(ctx, "tell of mistakes in the config", r.notices.tellProblems(ctx))
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-wake:
-			if err := r.reload(ctx); err != nil {
-				r.log.Error("reload the config", "err", err)
-			}
+			r.failed(ctx, "reload the config", r.reload(ctx))
 			// The new config may have another sandbox.
 			g.Once("sandbox", func() error { return probeSandbox(r.live) })
 		case <-r.mcp.Changed():
-			if err := r.servers(ctx); err != nil {
-				r.log.Error("take the tools of MCP servers into use", "err", err)
-			}
+			r.failed(ctx, "take the tools of MCP servers into use", r.servers(ctx))
 		case <-r.accounts.Changed():
-			if err := r.servers(ctx); err != nil {
-				r.log.Error("take the tools of accounts into use", "err", err)
-			}
+			r.failed(ctx, "take the tools of accounts into use", r.servers(ctx))
 		}
+	}
+}
+
+// failed logs an error. What fails because hob is stopping is no error.
+func (r reloader) failed(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.log.Error(what, "err", err)
 	}
 }
 

@@ -103,6 +103,25 @@ func start(t testing.TB, home string, change ...func(*daemon.Options)) *running 
 	return r
 }
 
+// What fails because hob is stopping is no error: at each moment after the start, a stop logs none.
+func TestStoppedWithoutErrors(t *testing.T) {
+	home := t.TempDir()
+	write(t, home, "[jobs.tea]\nschedule = \"@daily\"\nprompt = \"make tea\"\n[jobs.broken]\nschedule = \"nonsense\"\nprompt = \"no\"\n")
+	for i := range 40 {
+		var logged logText
+		log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelError}))
+		ctx, stop := context.WithCancel(t.Context())
+		err := daemon.Run(ctx, daemon.Options{
+			Home: home, Listen: "127.0.0.1:0", Version: "test", Self: executable(t), Log: log, NewDatabase: i == 0,
+			Ready: func(daemon.Ready) { time.AfterFunc(time.Duration(i)*250*time.Microsecond, stop) },
+		})
+		stop()
+		if err != nil || logged.all.Len() > 0 {
+			t.Fatalf("stop %d: %v, logged %s", i, err, logged.all.String())
+		}
+	}
+}
+
 // say posts a message and returns the answer's text.
 func (r *running) say(text string) string {
 	r.t.Helper()

@@ -308,7 +308,9 @@ func (d *Dispatch) shortened(ctx context.Context, j Judged, r tools.Result, limi
 	} else {
 		id, err := d.storeResult(ctx, j, r)
 		if err != nil {
-			d.Log.Error("store large result", "tool", j.Call.Name, "err", err)
+			if ctx.Err() == nil {
+				d.Log.Error("store large result", "tool", j.Call.Name, "err", err)
+			}
 			r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, start)
 			return r
 		}

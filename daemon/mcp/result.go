@@ -156,7 +156,9 @@ func (c *converter) keep(kind event.PartKind, name, mime string, data []byte) {
 	name = fileName(name)
 	id, err := c.svc.Artifacts.KeepForeign(c.ctx, name, source(c.server), data)
 	if err != nil {
-		c.svc.Log.Error("store a file of an MCP server", "server", c.server, "err", err)
+		if c.ctx.Err() == nil {
+			c.svc.Log.Error("store a file of an MCP server", "server", c.server, "err", err)
+		}
 		c.say("[%s, %d bytes, could not be kept]", name, len(data))
 		return
 	}

@@ -409,7 +409,9 @@ func (w *Watcher) report(ctx context.Context, t *tracked) {
 		return
 	}
 	if err := w.store.Trouble(ctx, t.watch.ID, text); err != nil {
-		w.log.Error("the trouble of a watch could not be reported", "watch", t.watch.Name, "err", err)
+		if ctx.Err() == nil {
+			w.log.Error("the trouble of a watch could not be reported", "watch", t.watch.Name, "err", err)
+		}
 		return
 	}
 	t.trouble = &text
