@@ -28,7 +28,7 @@ func DiskFree(dir string) (int64, error) {
 // FileOwner always reports the caller, because access to a file does not depend on its owner on this system.
 func FileOwner(path string) (uid int, mine bool, err error) {
 	_, err = os.Stat(path)
-	return 0, true, err
+	return -1, true, err
 }
 
 // Adopt does nothing: a new file inherits the access rights of its folder on this system.

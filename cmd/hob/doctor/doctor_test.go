@@ -50,7 +50,7 @@ func newTestHome(t *testing.T) *testHome {
 	t.Setenv("HOME", dir)
 	t.Setenv("PATH", filepath.Join(dir, "bin"))
 	p := &testHome{t: t, home: filepath.Join(dir, "h"), world: doctor.World{
-		Now: time.Now(), Free: 100 << 30, Root: filepath.Join(dir, "root"), Proc: filepath.Join(dir, "proc"), Env: map[string]string{"PATH": filepath.Join(dir, "bin")},
+		Now: time.Now(), Free: 100 << 30, UID: 1000, Root: filepath.Join(dir, "root"), Proc: filepath.Join(dir, "proc"), Env: map[string]string{"PATH": filepath.Join(dir, "bin")},
 		Build: doctor.Build{Version: "test", At: time.Now().Add(-time.Hour)},
 	}}
 	ctx, stop := context.WithCancel(t.Context())

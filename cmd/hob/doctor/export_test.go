@@ -16,6 +16,7 @@ type World struct {
 	Root   string            // above the system's files
 	Proc   string            // in the place of /proc
 	Env    map[string]string // of the terminal
+	UID    int               // the owner of all files
 	Others map[string]bool   // files that belong to another user
 	Hosts  map[string]error  // what looking a name up gives
 }
@@ -33,7 +34,7 @@ func RunChecks(ctx context.Context, a *cli.App, repair bool, w World) ([]Result,
 		return m, err
 	}
 	s.proc, s.env = w.Proc, func(name string) string { return w.Env[name] }
-	s.mine = func(path string) (bool, error) { return !w.Others[path], nil }
+	s.owner = func(path string) (int, bool, error) { return w.UID, !w.Others[path], nil }
 	s.lookup = func(_ context.Context, host string) error { return w.Hosts[host] }
 	return runChecks(ctx, s, repair), nil
 }

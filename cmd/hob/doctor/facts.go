@@ -27,7 +27,7 @@ type Build struct {
 type world struct {
 	now     func() time.Time
 	free    func(dir string) (int64, error)
-	mine    func(path string) (bool, error) // whether a file belongs to the caller
+	owner   func(path string) (uid int, mine bool, err error) // the user id of a file's owner, and whether that is the caller
 	lookup  func(ctx context.Context, host string) error
 	env     func(name string) string
 	machine func() (service.Machine, error)
@@ -96,11 +96,7 @@ func gatherFacts(ctx context.Context, a *cli.App, build Build) (*facts, error) {
 // realWorld is this machine.
 func realWorld() world {
 	return world{
-		now: time.Now, free: sys.DiskFree, env: os.Getenv, machine: service.Here, proc: "/proc",
-		mine: func(path string) (bool, error) {
-			_, mine, err := sys.FileOwner(path)
-			return mine, err
-		},
+		now: time.Now, free: sys.DiskFree, owner: sys.FileOwner, env: os.Getenv, machine: service.Here, proc: "/proc",
 		lookup: func(ctx context.Context, host string) error {
 			_, err := net.DefaultResolver.LookupHost(ctx, host)
 			return err

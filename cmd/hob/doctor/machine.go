@@ -40,7 +40,7 @@ func checkOwner(_ context.Context, s *facts) Result {
 	var others []string
 	for _, path := range list {
 		// A link that leads nowhere, or a file that is gone by now, has no owner.
-		if mine, err := s.mine(path); err == nil && !mine {
+		if _, mine, err := s.owner(path); err == nil && !mine {
 			others = append(others, path)
 		}
 	}
@@ -49,6 +49,19 @@ func checkOwner(_ context.Context, s *facts) Result {
 		v.add(Fail, "sudo chown -R $(id -un) "+s.home, "%s of the home belong to another user, for example %s", console.Plural(len(others), "file"), others[0])
 	}
 	return v.result("all files belong to you")
+}
+
+// checkRoot looks whether hob is root, which is the user that owns its home.
+func checkRoot(_ context.Context, s *facts) Result {
+	uid, _, err := s.owner(s.home)
+	if err != nil {
+		return Result{State: Fail, Found: err.Error()}
+	}
+	var v findings
+	if uid == 0 {
+		v.add(Warn, "end this hob, and start it as another user; or: hob service install --system, whose hob works as the user hob", "the home belongs to root, so hob works as root")
+	}
+	return v.result("hob works as an ordinary user")
 }
 
 // checkFolders looks for folders that hob needs. hob makes them when it starts; one that is removed later is missing until then.

@@ -29,6 +29,7 @@ func brokenMachine() []brokenCase {
 	const skip = doctor.Skip
 	return []brokenCase{
 		{name: "file of root", check: "owner", hurt: func(p *testHome) { p.world.Others = map[string]bool{p.path("state", "hob.db"): true} }, state: doctor.Fail, found: "1 file of the home belong to another user, for example", repair: "sudo chown -R $(id -un) ", heal: func(p *testHome) { p.world.Others = nil }},
+		{name: "hob as root", check: "root", hurt: func(p *testHome) { p.world.UID = 0 }, state: doctor.Warn, found: "hob works as root", repair: "hob service install --system", heal: func(p *testHome) { p.world.UID = 1000 }},
 		{name: "no workspace", check: "folders", hurt: func(p *testHome) { p.do(os.RemoveAll(p.path("workspace"))) }, state: doctor.Warn, found: "workspace is missing", repair: "mkdir -m 700 ", fixed: "made "},
 		{name: "a file as workspace", check: "folders", hurt: func(p *testHome) {
 			p.do(os.RemoveAll(p.path("workspace")))
