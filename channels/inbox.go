@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"hob/daemon/event"
@@ -39,6 +40,8 @@ type Admission interface {
 	// Try tests a stranger's message against the open pairing of the channel, if there is one. The message
 	// that bound the owner is remembered by its id: tested again after a crash, it is Bound again.
 	Try(ctx context.Context, channel string, m Message) (Tried, error)
+	// Unlisted notifies the owner, who has mentioned hob in a group that the config does not list, of the group's id: once for each group.
+	Unlisted(ctx context.Context, channel string, m Message) error
 	// Missed notifies the owner, on another channel, that messages may be missing. A first gap is reported at
 	// once, further ones together; the same period is reported once. The gap is stored when Missed returns.
 	Missed(ctx context.Context, channel string, gap Gap) error
@@ -134,6 +137,11 @@ func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) erro
 			if tried == Bound {
 				rules = r.rules()
 				continue // the code itself is not a message
+			}
+		}
+		if refusal == OtherGroup && m.Mentioned && slices.Contains(rules.Owner, m.From.ID) {
+			if err := r.admission.Unlisted(ctx, r.name, m); err != nil {
+				return fmt.Errorf("tell of a group that is not listed: %w", err)
 			}
 		}
 		if refusal != Admitted || gone[sameAuthor(m, m.ID)] || gone[sameAuthor(m, m.Edits)] {

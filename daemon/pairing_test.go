@@ -425,6 +425,30 @@ func TestChannelTrial(t *testing.T) {
 	same(t, "told", h.told(), "cli:main", "x:7", "x:7")
 }
 
+// The owner who mentions hob in a group that is not listed is told its id, once; nobody else is.
+func TestTheIDOfAGroup(t *testing.T) {
+	h := newHouse(t, t.TempDir())
+	h.says(h.x, h.by("7", h.begin("x").Code))
+	before := h.told()
+	group := func(id, from string, mentioned bool) channels.Message {
+		m := h.by(from, "hob, are you there?")
+		m.Chat, m.Mentioned = channels.Chat{ID: id, Group: id, Title: "Fam\nily"}, mentioned
+		return m
+	}
+	h.says(h.x, group("-100", "7", false), group("-101", "8", true))
+	same(t, "told", h.told(), before...)
+	h.says(h.x, group("-100", "7", true), group("-100", "7", true))
+	h.says(h.x, group("-100", "7", true))
+	same(t, "told", h.told(), append(before, "x:7")...)
+	rows, err := store.NewView(h.Store.Reader()).OutboxRows(t.Context(), event.Filter{Limit: 1})
+	if err != nil || len(rows) != 1 || !strings.Contains(rows[0].Body, `add "-100" to groups in [channels.x]`) || strings.Contains(rows[0].Body, "Fam\n") {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if got := h.inbox(); len(got) > 0 {
+		t.Errorf("taken: %q", got)
+	}
+}
+
 // topics is a channel whose section says that a place is the owner's.
 type topics struct{ mute }
 

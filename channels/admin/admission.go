@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -79,6 +80,13 @@ func (p Admission) Try(ctx context.Context, channel string, m channels.Message) 
 	}
 	text := fmt.Sprintf("%s (%s) was paired and is now your account on channel %s. If that was not you: hob pairing list, then hob pairing revoke ID.", named(m.From.Name), m.From.ID, channel)
 	return tried, p.tell(ctx, channel, key+":told", text)
+}
+
+// Unlisted tells the owner, in the private chat of the same channel, the id of a group in which he has mentioned hob.
+func (p Admission) Unlisted(ctx context.Context, channel string, m channels.Message) error {
+	text := fmt.Sprintf("You mentioned hob in %s, and it answers only in groups that are listed. To let it answer there, add \"%s\" to groups in [channels.%s] of config.toml. Everybody in the group can ask it things then.",
+		named(cmp.Or(m.Chat.Title, m.Chat.Group)), m.Chat.Group, channel)
+	return p.Say(ctx, "unlisted:"+channel+":"+m.Chat.Group, event.Address(channel+":"+m.From.ID), text)
 }
 
 // named returns a person's self-chosen name on one line.

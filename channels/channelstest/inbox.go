@@ -133,6 +133,9 @@ func (b *Inbox) Try(context.Context, string, channels.Message) (channels.Tried, 
 	return channels.NoCode, nil
 }
 
+// Unlisted tells nobody.
+func (b *Inbox) Unlisted(context.Context, string, channels.Message) error { return nil }
+
 // Missed records a gap as "CHANNEL FROM-TO: WHY".
 func (b *Inbox) Missed(_ context.Context, channel string, gap channels.Gap) error {
 	b.mu.Lock()
