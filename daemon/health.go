@@ -103,7 +103,7 @@ func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 // Health answers /healthz. hob is healthy if it can store, and thread and scheduler make progress.
 // The map names the state of each component for monitors; reason is there only if hob is not healthy.
 func (d status) Health(ctx context.Context) (bool, map[string]any) {
-	s, err := d.look(ctx)
+	s, err := d.judged(ctx, d.states)
 	if err != nil {
 		return false, map[string]any{"database": sqlite.Plain(err).Error()}
 	}

@@ -93,8 +93,11 @@ func shown(list []channels.ChannelHealth) []channels.ChannelHealth {
 }
 
 // look returns the part of the status that is cheap. A database that does not answer is part of the status, not an error.
-func (d status) look(ctx context.Context) (api.Status, error) {
-	s, err := d.read(ctx)
+func (d status) look(ctx context.Context) (api.Status, error) { return d.judged(ctx, d.read) }
+
+// judged reads a status and adds the states of the parts and of the whole.
+func (d status) judged(ctx context.Context, read func(context.Context) (api.Status, error)) (api.Status, error) {
+	s, err := read(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return s, err
@@ -106,15 +109,27 @@ func (d status) look(ctx context.Context) (api.Status, error) {
 	return s, nil
 }
 
-// read collects the figures from the database and from memory.
-func (d status) read(ctx context.Context) (api.Status, error) {
+// states collects what the states of the parts follow from. /healthz needs no more.
+func (d status) states(ctx context.Context) (api.Status, error) {
 	s := api.Status{
 		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.hide(d.models.First().Name()), Epoch: d.store.Epoch(), Started: d.started,
 		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zone.name(), Thread: api.ThreadStatus{State: "idle", Turn: d.turn.Running()},
 		Channels: shown(d.health()), Scheduler: api.SchedulerStatus{State: "ok"}, Database: api.DatabaseStatus{WAL: d.walBytes()},
 		Commands: api.Commands{Sandbox: d.live.Set().Sandbox.Now()}, Problems: api.Problems{Config: d.problems.list(true)},
 	}
-	// Nothing above needs the database. If it fails below, look still shows what is known.
+	// Nothing above needs the database. If it fails, look still shows what is known.
+	var err error
+	s.SafeMode.Why, err = d.store.Settings.SafeMode(ctx)
+	s.SafeMode.On = s.SafeMode.Why != ""
+	return s, err
+}
+
+// read collects the states, and the figures from the database.
+func (d status) read(ctx context.Context) (api.Status, error) {
+	s, err := d.states(ctx)
+	if err != nil {
+		return s, err
+	}
 	counts, err := d.view.Counts(ctx)
 	if err != nil {
 		return s, err
@@ -124,10 +139,6 @@ func (d status) read(ctx context.Context) (api.Status, error) {
 	if s.Budget, err = d.store.Spending.Spent(ctx); err != nil {
 		return s, err
 	}
-	if s.SafeMode.Why, err = d.store.Settings.SafeMode(ctx); err != nil {
-		return s, err
-	}
-	s.SafeMode.On = s.SafeMode.Why != ""
 	if s.Scheduler.Next, s.Scheduler.NextJob, err = d.store.Jobs.NextJob(ctx); err != nil {
 		return s, err
 	}
