@@ -2,11 +2,11 @@ package text
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
+
+	"hob/daemon/sys"
 )
 
 // Words returns the words of a text in lower case.
@@ -59,7 +59,7 @@ func (f Fact) InJSON(docs string) bool {
 }
 
 // sentenceEnd is where one sentence ends and another begins.
-var sentenceEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[.!?]\s|\n`) })
+var sentenceEnd = sys.Regexp(`[.!?]\s|\n`)
 
 // In reports whether a text tells the fact.
 func (f Fact) In(text string) bool {

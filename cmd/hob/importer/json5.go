@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"hob/daemon/sys"
 )
 
 // parseJSON5 reads a document of JSON5 (https://spec.json5.org): JSON with comments, commas after the last value, names without quotes,
@@ -97,9 +97,7 @@ func (p *json5) value(depth int) (any, error) {
 }
 
 // numeral is a number of JSON5 (section 6), without its sign. Infinity and NaN are not among them, because JSON cannot carry them on.
-var numeral = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(0[xX][0-9a-fA-F]+|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)$`)
-})
+var numeral = sys.Regexp(`^(0[xX][0-9a-fA-F]+|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)$`)
 
 // number reads a number.
 func number(word string) (any, error) {

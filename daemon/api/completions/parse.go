@@ -15,12 +15,11 @@ import (
 	"hash"
 	"mime"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Limits of one request.
@@ -381,7 +380,7 @@ func attachment(at, address, name string) (f api.Attachment, _ error) {
 }
 
 // plainName is a name that may stand in the key of a conversation as it is.
-var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._@-]{1,64}$`) })
+var plainName = sys.Regexp(`^[A-Za-z0-9._@-]{1,64}$`)
 
 // person turns the field user into a part of the conversation's key. A name with other characters is replaced by its hash; "~" keeps the two apart.
 func person(user string) string {
