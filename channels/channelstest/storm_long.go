@@ -86,6 +86,7 @@ func backlog(t *testing.T, s *storm) {
 	if err := first.stop(); err != nil {
 		t.Errorf("Run ended with %v", err)
 	}
+	synctest.Wait() // the server has noticed that nobody reads
 	for i := range n {
 		s.Say(fmt.Sprintf("waits %d", i))
 	}
