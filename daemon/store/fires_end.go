@@ -117,7 +117,10 @@ func clearFailures(tx *Tx, id int64, why string) error {
 	if err := tx.One("SELECT kind, hold > ? FROM triggers WHERE id = ?", []any{sqlite.Micros(now), id}, &k, &held); err != nil {
 		return err
 	}
-	if err := tx.Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", id); err != nil || !held {
+	if err := tx.Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", id); err != nil {
+		return err
+	}
+	if err := dropFailingQuestion(tx, id); err != nil || !held {
 		return err
 	}
 	var until time.Time
@@ -134,6 +137,11 @@ func clearFailures(tx *Tx, id int64, why string) error {
 		return fmt.Errorf("say why the hold is over: %w", err)
 	}
 	return tx.Run("UPDATE inbox SET not_before = ?1 WHERE state = 'queued' AND not_before > ?1 AND fire IN ("+waits+")", sqlite.Micros(until), id)
+}
+
+// dropFailingQuestion ends the question whether a trigger shall go on. It has no subject any more after a good run, a pause or a removal.
+func dropFailingQuestion(tx *Tx, id int64) error {
+	return expireQuestions(tx, "subject = 'job' AND action_hash = '"+failingQuestion+"' AND ref = ?", id)
 }
 
 // jobAnswered carries out the answer to a question about a job: continue or pause after failures; run or skip missed slots.

@@ -166,7 +166,7 @@ func TestBackoff(t *testing.T) {
 	for _, tc := range []struct {
 		answer string
 		paused bool
-	}{{"once", false}, {"go on", false}, {"no", true}, {"pause", true}} {
+	}{{"once", false}, {"go on", false}, {"1", false}, {"no", true}, {"pause", true}, {"2", true}} {
 		s := fresh(t)
 		ctx := t.Context()
 		j := s.job("j")
@@ -205,6 +205,39 @@ func TestBackoff(t *testing.T) {
 		s.end(turn.Done)
 		if j, err = s.Jobs.Job(ctx, j.ID); err != nil || j.Failures != 0 {
 			t.Errorf("a run that went well left %d failures (%v)", j.Failures, err)
+		}
+	}
+}
+
+// The question whether a failing job shall go on ends with a good run, a pause and a removal.
+func TestTheQuestionOfAFailingJobEnds(t *testing.T) {
+	for name, over := range map[string]func(*testStore, scheduler.Job) error{
+		"a good run": func(s *testStore, j scheduler.Job) error {
+			err := s.Jobs.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)})
+			s.later(3 * time.Hour)
+			s.end(turn.Done)
+			return err
+		},
+		"a pause":   func(s *testStore, j scheduler.Job) error { return s.Jobs.Record(t.Context(), scheduler.Pause{ID: j.ID, Paused: true}) },
+		"a removal": func(s *testStore, j scheduler.Job) error { return s.Jobs.Record(t.Context(), scheduler.Remove{ID: j.ID}) },
+	} {
+		s := fresh(t)
+		j := s.job("j")
+		for range 5 {
+			if err := s.Jobs.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+				t.Fatal(err)
+			}
+			s.later(3 * time.Hour)
+			s.end(turn.Failed)
+		}
+		if n := one[int](s, "SELECT count(*) FROM questions WHERE state = 'open'"); n != 1 {
+			t.Fatalf("%d questions are open", n)
+		}
+		if err := over(s, j); err != nil {
+			t.Fatal(err)
+		}
+		if state := one[string](s, "SELECT state FROM questions"); state != "expired" {
+			t.Errorf("after %s it is %s", name, state)
 		}
 	}
 }

@@ -58,11 +58,11 @@ func askHint(q turn.Question, code string, buttons bool) string {
 	}
 }
 
-// chosenOption turns an answer in numbers into the labels of the chosen options. Any other text stays as it is, and so do answers to other
-// questions: a number never approves anything.
+// chosenOption turns an answer in numbers into the labels of the chosen options. Any other text stays as it is, and so do answers to a question
+// whether a call may be made: a number never allows one.
 func chosenOption(q turn.Question, text string) string {
 	text = strings.TrimSpace(text)
-	if q.Subject != turn.AboutAsk || len(q.Options) == 0 {
+	if q.Subject != turn.AboutAsk && !q.Labelled() || len(q.Options) == 0 {
 		return text
 	}
 	if i := slices.IndexFunc(q.Options, func(o string) bool { return strings.EqualFold(o, text) }); i >= 0 {

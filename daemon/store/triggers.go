@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -118,6 +119,9 @@ func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	if err := k.found(n, err, id); err != nil {
 		return err
 	}
+	if err := dropFailingQuestion(tx, id); err != nil {
+		return err
+	}
 	return cancelFires(tx, id, scheduler.OutcomeSkipped, "the "+k.noun()+" was removed")
 }
 
@@ -146,7 +150,7 @@ func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) e
 	tx.Wake(sqlite.SignalJobs)
 	// The slots that came due until now get their rows before the due time is overwritten.
 	if paused {
-		if err := missUnserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
+		if err := errors.Join(missUnserved(tx, id, scheduler.Job{}, "the job was paused"), dropFailingQuestion(tx, id)); err != nil {
 			return err
 		}
 		if err := cancelFires(tx, id, scheduler.OutcomeMissed, "the "+k.noun()+" was paused"); err != nil {
