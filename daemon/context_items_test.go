@@ -110,6 +110,7 @@ func TestContextItemsOnTheCommandLine(t *testing.T) {
 		{"context_write", `{"drive": "agent", "path": "a/c", "content": "it is sk-very-secret"}`, "VALIDATION_ERROR", "holds the secret"},
 		{"context_read", `{"drive": "agent", "path": "a/x"}`, "NOT_FOUND", "there is agent:a/b"},
 		{"context_write", `{"drive": "disk", "path": "house.txt", "content": ""}`, "", "context_refresh reads it"},
+		{"context_refresh", `{"drive": "disk", "path": "house.txt"}`, "", "kept disk:"},
 		{"context_refresh", `{"drive": "disk", "path": "house.txt"}`, "", "replaced disk:"},
 		{"context_write", `{"drive": "disk", "path": "../state/token", "content": ""}`, "", "kept"},
 		{"context_refresh", `{"drive": "disk", "path": "../state/token"}`, "PERMISSION_DENIED", "hob's own"},

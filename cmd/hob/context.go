@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -104,14 +106,23 @@ func contextWriteCommand(a *cli.App) *cobra.Command {
 			}
 			// The item is made first, and then read from its source. What is there stays until it has been read.
 			write["on_conflict"] = "error"
-			out, err := askMemory(cmd.Context(), a, "context_write", write)
+			made, err := askMemory(cmd.Context(), a, "context_write", write)
 			if err != nil {
 				return err
 			}
-			if !out.Success && !(overwrite && out.Error == "CONFLICT") {
-				return printOutcome(a, out)
+			if !made.Success && !(overwrite && made.Error == "CONFLICT") {
+				return printOutcome(a, made)
 			}
-			return callMemory(cmd.Context(), a, "context_refresh", in)
+			out, err := askMemory(cmd.Context(), a, "context_refresh", in)
+			// An item without a text is of no use, so it does not stay.
+			if made.Success && (err != nil || !out.Success) {
+				_, gone := askMemory(context.WithoutCancel(cmd.Context()), a, "context_delete", in)
+				err = errors.Join(err, gone)
+			}
+			if err != nil {
+				return err
+			}
+			return printOutcome(a, out)
 		},
 	}
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace what is kept under that name")

@@ -27,7 +27,7 @@ type ContextOutput struct {
 	Drive   string `json:"drive" jsonschema:"its drive"`
 	Path    string `json:"path" jsonschema:"its path, in the form in which it is kept"`
 	Bytes   int    `json:"bytes" jsonschema:"size of its text"`
-	Created bool   `json:"created" jsonschema:"false: it was there"`
+	Created bool   `json:"created" jsonschema:"false: it had a text"`
 	Foreign string `json:"foreign,omitempty" jsonschema:"why it counts as somebody else's text"`
 }
 
@@ -47,50 +47,52 @@ func (s items) newWrite() tools.Tool {
 		}
 		return meant(tools.Keyed, "context_write", summary, in)
 	}, func(ctx context.Context, call tools.Call, in ContextWriteInput, _ tools.Intent) (tools.Result, error) {
-		n, there, err := s.writable(ctx, call, in)
+		n, was, err := s.writable(ctx, call, in)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		return kept(call, tools.PutContext{Drive: n.Drive, Path: n.Path, Content: in.Content, Only: in.OnConflict != "overwrite" && !there}, there), nil
+		return kept(call, tools.PutContext{Drive: n.Drive, Path: n.Path, Content: in.Content, Only: in.OnConflict != "overwrite" && was.Path == ""}, was), nil
 	})
 }
 
-// writable checks the input of context_write, and whether the item exists. An empty item may be overwritten.
-func (s items) writable(ctx context.Context, call tools.Call, in ContextWriteInput) (n ItemName, there bool, err error) {
+// writable checks the input of context_write. was is the item that it would replace, without a path if there is none. An empty item may be
+// overwritten.
+func (s items) writable(ctx context.Context, call tools.Call, in ContextWriteInput) (n ItemName, was tools.ContextItem, err error) {
 	if len(in.Content) > mostOfItem {
-		return n, false, tools.Refuse(tools.Validation, "write it to a file, and keep an item of the drive disk that says what is in it", "content: it has %d bytes, and an item holds at most %d", len(in.Content), mostOfItem)
+		return n, was, tools.Refuse(tools.Validation, "write it to a file, and keep an item of the drive disk that says what is in it", "content: it has %d bytes, and an item holds at most %d", len(in.Content), mostOfItem)
 	}
 	if err := s.Facts.refused("content", in.Content); err != nil {
-		return n, false, err
+		return n, was, err
 	}
 	if n, err = s.checked(call, ItemName{in.Drive, in.Path}); err != nil {
-		return n, false, err
+		return n, was, err
 	}
 	if in.Drive == driveAgent && strings.TrimSpace(in.Content) == "" {
-		return n, false, tools.Refuse(tools.Validation, "context_delete (hob context rm) removes an item", "content: there is nothing to keep in it")
+		return n, was, tools.Refuse(tools.Validation, "context_delete (hob context rm) removes an item", "content: there is nothing to keep in it")
 	}
-	it, there, err := s.Items.ContextItem(ctx, n.Drive, n.Path)
-	if err != nil || !there || it.Bytes == 0 || in.OnConflict == "overwrite" {
-		return n, there, err
+	was, there, err := s.Items.ContextItem(ctx, n.Drive, n.Path)
+	if err != nil || !there || was.Bytes == 0 || in.OnConflict == "overwrite" {
+		return n, was, err
 	}
-	what, hint := fmt.Sprintf("with %s", count(it.Bytes, "byte")), "overwrite replaces it (on_conflict, --overwrite)"
-	if it.Content == in.Content {
+	what, hint := fmt.Sprintf("with %s", count(was.Bytes, "byte")), "overwrite replaces it (on_conflict, --overwrite)"
+	if was.Content == in.Content {
 		what, hint = "with the same text", "there is nothing to do"
 	}
-	return n, true, tools.Refuse(tools.Conflict, hint, "%s is there already, %s", n, what)
+	return n, was, tools.Refuse(tools.Conflict, hint, "%s is there already, %s", n, what)
 }
 
 // kept returns the result of a call that writes an item. The store writes the item in the commit of the result.
-func kept(call tools.Call, c tools.PutContext, there bool) tools.Result {
+// was is the item as it was before.
+func kept(call tools.Call, c tools.PutContext, was tools.ContextItem) tools.Result {
 	switch {
 	case call.Tainted:
 		c.Tainted, c.Foreign = true, cmp.Or(c.Foreign, "written by a turn that had read foreign text")
 	case call.Limited:
 		c.Tainted, c.Foreign = true, cmp.Or(c.Foreign, "written by a run with limits")
 	}
-	out := ContextOutput{Drive: c.Drive, Path: c.Path, Bytes: len(c.Content), Created: !there, Foreign: c.Foreign}
+	out := ContextOutput{Drive: c.Drive, Path: c.Path, Bytes: len(c.Content), Created: was.Bytes == 0, Foreign: c.Foreign}
 	verb := "kept "
-	if there {
+	if was.Bytes > 0 {
 		verb = "replaced "
 	}
 	text := fmt.Sprintf("%s%s (%s)", verb, ItemName{c.Drive, c.Path}, count(out.Bytes, "byte"))
@@ -195,7 +197,7 @@ func (s items) refresh(ctx context.Context, call tools.Call, in ItemName, i tool
 	case len(text) > mostOfItem:
 		return tools.Fail(tools.Validation, "the item stays as it was", "%s has %d bytes now, and an item holds at most %d", name, len(text), mostOfItem), nil
 	}
-	return kept(call, tools.PutContext{Drive: it.Drive, Path: it.Path, Content: text, Foreign: foreign}, true), nil
+	return kept(call, tools.PutContext{Drive: it.Drive, Path: it.Path, Content: text, Foreign: foreign}, it), nil
 }
 
 // page reads a web page with web_fetch. failed is the result if that fails.
