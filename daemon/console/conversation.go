@@ -320,8 +320,8 @@ func (c *conversation) answered(e *event.Event) {
 	delete(c.asked, stringOf(e, "code"))
 	turn := turnOf(e)
 	if a := c.accepted; a != nil && a.Seq == e.Seq-1 && c.rows[inboxOf(a)] != nil {
-		// No turn waited: the answer itself is all that the message was for.
-		if turn == 0 {
+		// No turn waited: the answer itself is all that the message was for. A command has a reply, which comes next.
+		if turn == 0 && stringOf(a, "kind") != string(event.Command) {
 			c.settle(inboxOf(a), answer{state: "done"})
 		}
 		c.serves(turn, inboxOf(a))

@@ -66,7 +66,7 @@ func accept(tx *Tx, a arrival) (event.Receipt, error) {
 	}
 	in := a.In
 	// The remaining steps depend on what the message is.
-	ev, err := addEventSeq(tx, event.Event{Type: "event.accepted", Session: in.Session, Inbox: a.Seq, Data: map[string]any{"inbox": a.Seq, "source": in.Source}})
+	ev, err := addEventSeq(tx, event.Event{Type: "event.accepted", Session: in.Session, Inbox: a.Seq, Data: map[string]any{"inbox": a.Seq, "source": in.Source, "kind": string(in.Kind)}})
 	if err != nil {
 		return event.Receipt{}, err
 	}
