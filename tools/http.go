@@ -25,7 +25,7 @@ func Unreached(err error, hint string) error {
 	case errors.Is(err, netguard.ErrTooLarge):
 		hint = "ask for a smaller part of it, when its server knows parts"
 	case isDNS && dns.IsNotFound:
-		return Refuse(NotFound, "look at the spelling, or search for it", "there is no host %s", dns.Name)
+		return Refuse(NotFound, "look at the spelling and whether this machine is online, or search for it", "there is no host %s", dns.Name)
 	}
 	return Refuse(code, hint, "%v", err)
 }

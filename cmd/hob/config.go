@@ -117,12 +117,12 @@ func configError(err error) error {
 	return &cli.Problem{Code: cli.ExitFailed, Text: list.Error(), Doc: config.Report{Problems: list}}
 }
 
-// tell says when a change takes effect: a running daemon of this home watches the file and loads it at once.
+// tell says when a change takes effect: a running daemon of this home watches the file, and loads it when it has been quiet for a moment.
 func (k configCommands) tell(cmd *cobra.Command) {
 	if home, _, err := k.app.HomeDir(); err == nil {
 		// A system-wide hob does not count, because it has another config.
 		if _, err := client.Find(cmd.Context(), home, false); err == nil {
-			k.app.Note("the running hob takes it at once")
+			k.app.Note("the running hob takes it within a second")
 			return
 		}
 	}

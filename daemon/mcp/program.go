@@ -189,6 +189,8 @@ func (v *server) lookUp(command string) ([]string, error) {
 	}
 	path, err := osexec.LookPath(name)
 	switch {
+	case filepath.IsAbs(name) && errors.Is(err, fs.ErrNotExist):
+		return nil, event.NewFault(event.Unavailable, "install it, or look at the path", "there is no program %s here", command)
 	case errors.Is(err, osexec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return nil, event.NewFault(event.Unavailable, "install it, or give its whole path; hob looks at the PATH with which it was started", "there is no program %s here", command)
 	case err != nil:

@@ -195,7 +195,7 @@ func (r Registry) Build(name string, m config.Model, key string, web *http.Clien
 	case m.Backend == "" && name == Default:
 		return r.Interpreter(r.off("model")), nil
 	case name == Builtin:
-		return r.Interpreter("The built-in interpreter was chosen. To ask the model that is set up again: hob model use default"), nil
+		return r.Interpreter("The built-in interpreter was chosen. hob model use default takes that back"), nil
 	case m.Backend == Builtin:
 		return r.Interpreter(""), nil
 	}
