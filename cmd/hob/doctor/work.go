@@ -171,7 +171,7 @@ func checkWatches(ctx context.Context, s *facts) Result {
 		for _, path := range w.Paths {
 			// A glob may match something later.
 			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(path, "*?[{") {
-				v.add(Warn, fmt.Sprintf("make it again, or hob watch update %s", w.Name), "%s watches %s, which is not there", w.Name, path)
+				v.add(Warn, fmt.Sprintf("make it again, or hob watch rm %s", w.Name), "%s watches %s, which is not there", w.Name, path)
 			}
 		}
 	}
