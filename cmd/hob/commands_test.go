@@ -55,6 +55,9 @@ func TestEveryCommand(t *testing.T) {
 		if takesName(args) && c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 {
 			t.Errorf("%s takes %s and completes nothing", path, args)
 		}
+		if args != "" && c.Args != nil && c.Name() != "chat" && c.ValidateArgs([]string{""}) == nil {
+			t.Errorf("%s takes an empty argument", path)
+		}
 		if c.Args == nil && c.Name() != "help" && !c.DisableFlagParsing {
 			t.Errorf("%s does not look at its arguments", path)
 		}

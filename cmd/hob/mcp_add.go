@@ -139,7 +139,7 @@ func (d mcpDraft) filled(cmd *cobra.Command, args []string) (mcpDraft, error) {
 	switch dash, address := cmd.ArgsLenAtDash(), strings.Contains(args[1], "://"); {
 	case dash < 0 && len(args) == 2 && address:
 		d.URL = args[1]
-	case dash == 1, dash < 0 && !address:
+	case strings.TrimSpace(args[1]) != "" && (dash == 1 || dash < 0 && !address):
 		d.Command, d.Args = args[1], args[2:]
 		if full, err := filepath.Abs(d.Command); err == nil && filepath.Base(d.Command) != d.Command && !strings.HasPrefix(d.Command, "~/") {
 			d.Command = full // the folder of this terminal is not that of hob

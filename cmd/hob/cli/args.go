@@ -176,18 +176,34 @@ func AtMost(n int, what string) cobra.PositionalArgs {
 		if len(args) > n {
 			return Usage("quote a text of several words", "%s takes %s only; %q is too much", cmd.CommandPath(), what, args[n])
 		}
-		return nil
+		return filledArgs(cmd, args)
 	}
 }
 
-// AtLeast needs n arguments; the words of a text may follow unquoted.
+// filledArgs refuses an argument without a text. It is usually an unset variable of a script. In the path of a request it would name another route.
+func filledArgs(cmd *cobra.Command, args []string) error {
+	// The use line names the arguments in their order.
+	names := strings.Fields(cmd.Use)
+	for i, arg := range args {
+		if strings.TrimSpace(arg) == "" {
+			name, _, _ := strings.Cut(strings.Trim(names[min(i+1, len(names)-1)], "[]."), "|")
+			return Usage("see: "+cmd.CommandPath()+" --help", "%s: %s is empty", cmd.CommandPath(), name)
+		}
+	}
+	return nil
+}
+
+// AtLeast needs n arguments; the words of a text may follow unquoted. Of them, only the first n may not be empty.
 func AtLeast(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		// An empty last text counts as missing. It is usually an unset variable of a script.
 		if len(args) < n || Joined(args[n-1:]) == "" {
 			return Usage("see: "+cmd.CommandPath()+" --help", "%s needs %s", cmd.CommandPath(), what)
 		}
-		return nil
+		if strings.HasSuffix(cmd.Use, "...") { // all of them are names
+			n = len(args)
+		}
+		return filledArgs(cmd, args[:n])
 	}
 }
 
