@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -174,7 +175,7 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 func AtMost(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
-			return Usage("quote a text of several words", "%s takes %s only; %q is too much", cmd.CommandPath(), what, args[n])
+			return Usage(cmp.Or(meantFlag(cmd, args), "quote a text of several words"), "%s takes %s only; %q is too much", cmd.CommandPath(), what, args[n])
 		}
 		return filledArgs(cmd, args)
 	}
@@ -210,9 +211,19 @@ func AtLeast(n int, what string) cobra.PositionalArgs {
 // None takes no arguments.
 func None(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usage("see: "+cmd.CommandPath()+" --help", "%s takes no arguments; %q is too much", cmd.CommandPath(), args[0])
+		return Usage(cmp.Or(meantFlag(cmd, args), "see: "+cmd.CommandPath()+" --help"), "%s takes no arguments; %q is too much", cmd.CommandPath(), args[0])
 	}
 	return nil
+}
+
+// meantFlag is the hint for arguments of which one is the name of a flag without its dashes; "" if there is none.
+func meantFlag(cmd *cobra.Command, args []string) string {
+	for _, arg := range args {
+		if f := cmd.Flag(arg); f != nil && !f.Hidden {
+			return "did you mean --" + arg + "?"
+		}
+	}
+	return ""
 }
 
 // Filled refuses a flag with an empty text: "--gate $TEST" with an unset TEST would make a job without a gate.
