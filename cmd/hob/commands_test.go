@@ -64,6 +64,27 @@ func TestEveryCommand(t *testing.T) {
 	}
 }
 
+// TestWrongValuesOfFlags gives every flag of every command a value that nothing takes. The message names the flag first; it is hob's own, and not one of
+// Go's library.
+func TestWrongValuesOfFlags(t *testing.T) {
+	refused := 0
+	for _, c := range commands(main.NewRoot(cli.New(), nil)) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			err := c.ParseFlags([]string{"--" + f.Name + `=a"b`})
+			if err == nil {
+				return
+			}
+			refused++
+			if code, text, _ := cli.Explain(c.FlagErrorFunc()(c, err)); code != cli.ExitUsage || !strings.HasPrefix(text, "--"+f.Name+` "a\"b" is not `) {
+				t.Errorf("%s --%s: exit code %d, %s", c.CommandPath(), f.Name, code, text)
+			}
+		})
+	}
+	if refused < 50 {
+		t.Errorf("%d flags refuse a value", refused)
+	}
+}
+
 // takesName reports whether the first argument names something that a shell can know.
 func takesName(args string) bool {
 	first, _, _ := strings.Cut(strings.Trim(args, "[]"), " ")

@@ -148,8 +148,11 @@ func flagValueError(see string, err error) error {
 	var none *pflag.ValueRequiredError
 	switch {
 	case errors.As(err, &bad):
-		// pflag names types as Go does. For types that are not listed, its own message is shown.
-		want := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false", "float64": "a number"}[bad.GetFlag().Value.Type()]
+		// pflag names types as Go does, and its messages are those of Go's library. For types that are not listed, its own message is shown.
+		want := map[string]string{
+			"int": "a whole number", "int64": "a whole number", "bool": "true or false", "float64": "a number", "duration": "a time span such as 90s, 10m or 720h",
+			"int64Slice": "a list of whole numbers with commas between them", "stringSlice": "a list with commas between its parts",
+		}[bad.GetFlag().Value.Type()]
 		if want != "" {
 			return Usage(see, "--%s %q is not %s", bad.GetFlag().Name, bad.GetValue(), want)
 		}
