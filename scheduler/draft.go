@@ -307,7 +307,14 @@ func (f *faults) session(d Draft, old string) string {
 	if d.GivesRights() {
 		name = d.Session // the old one may be the owner's
 	}
-	return f.oneOf("session", name, []string{"main", "isolated"}[min(len(d.Permissions.Allow), 1):]...)
+	switch {
+	case len(d.Permissions.Allow) == 0:
+		return f.oneOf("session", name, "main", "isolated")
+	case strings.EqualFold(strings.TrimSpace(name), "main"):
+		f.add(fmt.Errorf("session %q: want isolated, because a job with rights of its own has its own conversation", name))
+		return ""
+	}
+	return f.oneOf("session", name, "isolated")
 }
 
 // maxLate parses the limit of lateness. Without one the old limit stays.

@@ -150,7 +150,8 @@ func TestRightsWantASessionOfTheirOwn(t *testing.T) {
 	if j, err := make(""); err != nil || j.Session != "main" {
 		t.Errorf("without rights: %q, %v", j.Session, err)
 	}
-	if _, err := make("main", "exec"); err == nil {
-		t.Error("a job with rights may run in main")
+	_, err := make("main", "exec")
+	if want := `session "main": want isolated, because a job with rights of its own has its own conversation`; err == nil || err.Error() != want {
+		t.Errorf("with rights in main: %v, want %s", err, want)
 	}
 }
