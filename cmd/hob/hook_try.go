@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
+	"hob/daemon/text"
 	"hob/scheduler/webhook"
 )
 
@@ -109,7 +111,9 @@ func readBody(a *cli.App, path string) (string, error) {
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return "", cli.Usage("", "--body: %v", err)
+			why, _ := errors.AsType[*fs.PathError](err) // os.Open returns no other
+			// The body itself may have been typed, which can be long.
+			return "", cli.Usage("--body takes a file, or - for standard input", "--body %q cannot be read: %v", text.Line(path, 60), why.Err)
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 		in = f
