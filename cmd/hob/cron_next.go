@@ -123,6 +123,9 @@ func jobTimes(ctx context.Context, a *cli.App, p cronPreview, name string, after
 	if err != nil {
 		return nil, nil, fmt.Errorf("job %s cannot run: %w", j.Name, err)
 	}
+	if j.Paused {
+		a.Note(j.Name + " is paused, so it does not run at these times; to let it go on: hob cron resume " + j.Name)
+	}
 	// The job has a beginning of its own, so "every 45m" comes due at its real times.
 	return spec.Preview(s, zone, after, j.Start(), p.n), zone, nil
 }
