@@ -142,13 +142,7 @@ func withNewSecret(h webhook.Made, said string) string {
 	if h.Secret == "" {
 		return said
 	}
-	said += "\nsecret: " + h.Secret + "\ngive it to the sender now: it is not shown again"
-	// Slack and Stripe make the secret themselves, so the generated one can only stand in until theirs is
-	// known.
-	if sets := map[webhook.Kind]string{webhook.Slack: "Slack", webhook.Stripe: "Stripe"}[webhook.Kind(h.Kind)]; sets != "" {
-		said += "\n" + sets + " signs with a secret of its own and takes no other: give hob that one with hob hook rotate --secret - " + h.Name
-	}
-	return said
+	return said + "\nsecret: " + h.Secret + "\ngive it to the sender now: it is not shown again"
 }
 
 // changeHook carries out a verb. Errors name the fields of the API, which hookFlagError replaces by flags.

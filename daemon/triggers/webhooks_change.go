@@ -11,7 +11,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
-	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/webhook"
 )
@@ -34,7 +33,9 @@ func (d *Webhooks) Add(ctx context.Context, name string, in webhook.Texts) (webh
 	lines := joined(draft.Secret, draft.OldSecret)
 	// Without a secret of the caller hob makes one and shows it once; the row keeps it.
 	if lines == "" && h.Kind != webhook.None {
-		made.Secret = newSecret(d.IDs)
+		if made.Secret, err = d.newSecret(h.Kind); err != nil {
+			return webhook.Made{}, err
+		}
 		lines = made.Secret
 	}
 	defer d.forget(h.Name)
@@ -93,8 +94,16 @@ func changeable(h webhook.Hook) error {
 	return event.NewFault(event.Refused, "change [hooks."+h.Name+"] in config.toml", "webhook %s is set in config.toml, which only you change", h.Name)
 }
 
-// newSecret returns a random secret of 200 bits.
-func newSecret(ids sys.IDs) string { return webhook.NewSecret([]byte(ids.Code(40))) }
+// howToGiveSecret is the hint for a webhook whose senders take no secret of hob.
+const howToGiveSecret = "give hob that one: --secret env:NAME or --secret file:PATH, or --secret - to read it from standard input"
+
+// newSecret returns a random secret of 200 bits. It refuses a kind whose senders would not take it.
+func (d *Webhooks) newSecret(kind webhook.Kind) (string, error) {
+	if issuer := kind.Issuer(); issuer != "" {
+		return "", event.NewFault(event.Invalid, howToGiveSecret, "secret: %s makes the secret itself and takes no other", issuer)
+	}
+	return webhook.NewSecret([]byte(d.IDs.Code(40))), nil
+}
 
 // joined returns references as a row stores them: one per line.
 func joined(refs ...string) string { return strings.Join(secretLines(strings.Join(refs, "\n")), "\n") }
@@ -110,7 +119,11 @@ func (d *Webhooks) usable(ctx context.Context, h webhook.Hook, lines string) err
 	}
 	for _, s := range list {
 		if err := webhook.CheckSecret(h.Kind, s); err != nil {
-			return event.NewFault(event.Invalid, "leave the secret out, and hob makes one", "secret: %v", err)
+			hint := "leave the secret out, and hob makes one"
+			if h.Kind.Issuer() != "" {
+				hint = howToGiveSecret
+			}
+			return event.NewFault(event.Invalid, hint, "secret: %v", err)
 		}
 	}
 	return nil
@@ -141,7 +154,9 @@ func (d *Webhooks) Rotate(ctx context.Context, name string, in api.WebhookRotati
 	next := have[0]
 	if in.Done == "" {
 		if in.Secret == "" {
-			made.Secret = newSecret(d.IDs)
+			if made.Secret, err = d.newSecret(h.Kind); err != nil {
+				return webhook.Made{}, err
+			}
 		}
 		next = joined(cmp.Or(in.Secret, made.Secret), have[0])
 	}

@@ -103,6 +103,8 @@ func TestAddFaults(t *testing.T) {
 		{"b", webhook.Texts{Deliver: "nowhere:1"}, event.Missing, "there is no channel nowhere"},
 		{"b", webhook.Texts{Allow: "fly"}, event.Invalid, `allow: right "fly"`},
 		{"b", webhook.Texts{Secret: "env:BAD"}, event.Invalid, "secret: the secret of the webhook cannot be used"},
+		{"b", webhook.Texts{Kind: "stripe"}, event.Invalid, "secret: Stripe makes the secret itself and takes no other"},
+		{"b", webhook.Texts{Kind: "slack"}, event.Invalid, "secret: Slack makes the secret itself and takes no other"},
 		{"b", webhook.Texts{Secret: "a\nb"}, event.Invalid, "secret: it has more than one line"},
 		{"b", webhook.Texts{Kind: "none", Secret: "x"}, event.Invalid, "secret: kind none has none"},
 		{"b", webhook.Texts{PerMinute: "many"}, event.Invalid, `per_minute "many"`},

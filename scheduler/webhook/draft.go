@@ -67,7 +67,7 @@ func Fields() []scheduler.Field {
 		},
 		{
 			Note: schema.Note{Name: "secret", Unset: "a mistake, but for kind `none`", Example: `"env:HOOK_SECRET"`, Doc: "The secret with which the senders sign."},
-			Flag: "their secret: env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or - to read it from standard input (default: hob creates one)",
+			Flag: "their secret: env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or - to read it from standard input (default: hob creates one, except for slack and stripe)",
 		},
 		{
 			Note: schema.Note{Name: "old_secret", Unset: "none", Example: `"env:OLD_HOOK_SECRET"`, Doc: "The previous secret, which is also accepted while the senders change."},

@@ -33,6 +33,11 @@ func Kinds() []string {
 	return []string{string(Standard), string(GitHub), string(Slack), string(Stripe), string(SHA256), string(None)}
 }
 
+// Issuer returns the name of the service that makes the secrets of this kind itself; "" if its senders take a secret of the owner.
+func (k Kind) Issuer() string {
+	return map[Kind]string{Slack: "Slack", Stripe: "Stripe"}[k]
+}
+
 // The defaults and limits of a hook.
 const (
 	DefaultTolerance = 5 * time.Minute
