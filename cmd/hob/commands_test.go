@@ -191,3 +191,12 @@ func TestHelp(t *testing.T) {
 		golden(t, filepath.Join("testdata", "golden", name), b.String())
 	}
 }
+
+// TestExamplePrompts: without a model, hob reads a prompt that begins with "Say" as the command say.
+func TestExamplePrompts(t *testing.T) {
+	for _, c := range commands(main.NewRoot(cli.New(), nil)) {
+		if strings.Contains(c.Example, `"Say `) {
+			t.Errorf("%s: a prompt begins with Say: %s", c.CommandPath(), c.Example)
+		}
+	}
+}

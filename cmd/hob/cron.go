@@ -152,7 +152,7 @@ func cronAddCommand(a *cli.App) *cobra.Command {
 		Use: "add PROMPT", Short: "Make a job", Args: cli.AtLeast(1, "a PROMPT"),
 		Example: "  hob cron add --name morning --cron \"0 9 * * 1-5\" \"Brief me.\"\n" +
 			"  hob cron add --at \"2026-12-24 17:00\" \"say: dinner!\"\n" +
-			"  hob cron add --every 1h --gate-url https://example.org/feed.xml \"Say what is new there.\"",
+			"  hob cron add --every 1h --gate-url https://example.org/feed.xml \"Tell me what is new there.\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.complete(cmd, args); err != nil {
 				return err

@@ -83,7 +83,7 @@ func watchAddCommand(a *cli.App) *cobra.Command {
 	c := watchCall{Action: "add"}
 	cmd := &cobra.Command{
 		Use: "add PROMPT", Short: "Make a watch", Args: cli.AtLeast(1, "a PROMPT"),
-		Example: "  hob watch add --name papers --path '~/Downloads/*.pdf' \"Say what the new paper is called.\"\n" +
+		Example: "  hob watch add --name papers --path '~/Downloads/*.pdf' \"Tell me what the new paper is called.\"\n" +
 			"  hob watch add --path ~/notes --include '*.md' --events create,write \"say: the notes have changed\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.check(cmd); err != nil {

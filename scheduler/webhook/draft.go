@@ -73,7 +73,7 @@ func Fields() []scheduler.Field {
 			Note: schema.Note{Name: "old_secret", Unset: "none", Example: `"env:OLD_HOOK_SECRET"`, Doc: "The previous secret, which is also accepted while the senders change."},
 			Flag: "a reference to the previous secret, which is also accepted",
 		},
-		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"Say what failed in {{.repository.name}}."`, Doc: "What to do. Required. It may contain fields of the payload: see webhooks.md."}},
+		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"Tell me what failed in {{.repository.name}}."`, Doc: "What to do. Required. It may contain fields of the payload: see webhooks.md."}},
 		{
 			Note: schema.Note{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "The recipient of its answer: channel:address, `owner` or `none`."},
 			Flag: "where the answer goes: owner, none or an address (default owner)",
