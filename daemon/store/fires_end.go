@@ -113,18 +113,14 @@ func backOffTrigger(tx *Tx, job int64, why string) error {
 func clearFailures(tx *Tx, id int64, why string) error {
 	var k triggerKind
 	var held bool
-	now := tx.Now
-	if err := tx.One("SELECT kind, hold > ? FROM triggers WHERE id = ?", []any{sqlite.Micros(now), id}, &k, &held); err != nil {
+	if err := tx.One("SELECT kind, hold > ? FROM triggers WHERE id = ?", []any{sqlite.Micros(tx.Now), id}, &k, &held); err != nil {
 		return err
 	}
-	if err := tx.Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", id); err != nil {
-		return err
-	}
-	if err := dropFailingQuestion(tx, id); err != nil || !held {
+	err := errors.Join(tx.Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", id), dropFailingQuestion(tx, id))
+	if err != nil || !held {
 		return err
 	}
 	var until time.Time
-	var err error
 	if k == kindWatch { // a watch that fires too often stays held for that
 		if until, _, err = watchDelayedUntil(tx, id); err != nil {
 			return err
@@ -132,8 +128,7 @@ func clearFailures(tx *Tx, id int64, why string) error {
 	}
 	tx.Wake(sqlite.SignalInbox | sqlite.SignalJobs)
 	waits := "SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued')"
-	err = tx.Run("UPDATE fires SET reason = reason || '; ' || ? WHERE reason LIKE '%held until %' AND id IN ("+waits+")", why, id)
-	if err != nil {
+	if err := tx.Run("UPDATE fires SET reason = reason || '; ' || ? WHERE reason LIKE '%held until %' AND id IN ("+waits+")", why, id); err != nil {
 		return fmt.Errorf("say why the hold is over: %w", err)
 	}
 	return tx.Run("UPDATE inbox SET not_before = ?1 WHERE state = 'queued' AND not_before > ?1 AND fire IN ("+waits+")", sqlite.Micros(until), id)

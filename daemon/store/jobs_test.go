@@ -218,8 +218,12 @@ func TestTheQuestionOfAFailingJobEnds(t *testing.T) {
 			s.end(turn.Done)
 			return err
 		},
-		"a pause":   func(s *testStore, j scheduler.Job) error { return s.Jobs.Record(t.Context(), scheduler.Pause{ID: j.ID, Paused: true}) },
-		"a removal": func(s *testStore, j scheduler.Job) error { return s.Jobs.Record(t.Context(), scheduler.Remove{ID: j.ID}) },
+		"a pause": func(s *testStore, j scheduler.Job) error {
+			return s.Jobs.Record(t.Context(), scheduler.Pause{ID: j.ID, Paused: true})
+		},
+		"a removal": func(s *testStore, j scheduler.Job) error {
+			return s.Jobs.Record(t.Context(), scheduler.Remove{ID: j.ID})
+		},
 	} {
 		s := fresh(t)
 		j := s.job("j")

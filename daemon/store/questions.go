@@ -202,18 +202,12 @@ func answerCode(tx *Tx, v Answer) (turn.Question, error) {
 		v.Text, v.Approves = yes, false
 	}
 	// Each kind of question accepts its own answers; the hint names the command that fits.
-	said := v.Text
-	if q.Labelled() {
-		said = chosenOption(q, said)
-	}
-	text, ok := acceptedAnswer(q, said)
+	text, ok := acceptedAnswer(q, chosenOption(q, v.Text))
 	switch {
 	case v.Text == turn.AnswerAlways && q.Pattern == "" && q.Subject != turn.AboutAsk:
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" allows it this once", "what question %s asks cannot be allowed for good", q.Code)
 	case q.Subject == turn.AboutAsk && v.Approves:
 		return q, event.NewFault(event.Invalid, "/answer "+q.Code+" TEXT", "question %s wants an answer in words", q.Code)
-	case !ok && q.Labelled():
-		return q, event.NewFault(event.Invalid, fmt.Sprintf("/answer %s %s, or /answer %s %s", q.Code, q.Options[0], q.Code, q.Options[1]), "question %s wants one of its two answers", q.Code)
 	case !ok:
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" or /deny "+q.Code, "question %s wants yes or no", q.Code)
 	}

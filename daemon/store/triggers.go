@@ -119,10 +119,7 @@ func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	if err := k.found(n, err, id); err != nil {
 		return err
 	}
-	if err := dropFailingQuestion(tx, id); err != nil {
-		return err
-	}
-	return cancelFires(tx, id, scheduler.OutcomeSkipped, "the "+k.noun()+" was removed")
+	return errors.Join(dropFailingQuestion(tx, id), cancelFires(tx, id, scheduler.OutcomeSkipped, "the "+k.noun()+" was removed"))
 }
 
 // cancelFires ends the fires of a trigger that have not started, with their inbox rows. Running ones continue.

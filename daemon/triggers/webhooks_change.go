@@ -11,6 +11,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/webhook"
 )
@@ -33,7 +34,7 @@ func (d *Webhooks) Add(ctx context.Context, name string, in webhook.Texts) (webh
 	lines := joined(draft.Secret, draft.OldSecret)
 	// Without a secret of the caller hob makes one and shows it once; the row keeps it.
 	if lines == "" && h.Kind != webhook.None {
-		if made.Secret, err = d.newSecret(h.Kind); err != nil {
+		if made.Secret, err = newSecret(d.IDs, h.Kind); err != nil {
 			return webhook.Made{}, err
 		}
 		lines = made.Secret
@@ -98,11 +99,11 @@ func changeable(h webhook.Hook) error {
 const howToGiveSecret = "give hob that one: --secret env:NAME or --secret file:PATH, or --secret - to read it from standard input"
 
 // newSecret returns a random secret of 200 bits. It refuses a kind whose senders would not take it.
-func (d *Webhooks) newSecret(kind webhook.Kind) (string, error) {
+func newSecret(ids sys.IDs, kind webhook.Kind) (string, error) {
 	if issuer := kind.Issuer(); issuer != "" {
 		return "", event.NewFault(event.Invalid, howToGiveSecret, "secret: %s makes the secret itself and takes no other", issuer)
 	}
-	return webhook.NewSecret([]byte(d.IDs.Code(40))), nil
+	return webhook.NewSecret([]byte(ids.Code(40))), nil
 }
 
 // joined returns references as a row stores them: one per line.
@@ -154,7 +155,7 @@ func (d *Webhooks) Rotate(ctx context.Context, name string, in api.WebhookRotati
 	next := have[0]
 	if in.Done == "" {
 		if in.Secret == "" {
-			if made.Secret, err = d.newSecret(h.Kind); err != nil {
+			if made.Secret, err = newSecret(d.IDs, h.Kind); err != nil {
 				return webhook.Made{}, err
 			}
 		}
