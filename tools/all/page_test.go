@@ -31,7 +31,8 @@ const pageHead = `<!-- Made by go generate ./tools/all out of the tools themselv
 
 What the model can do, and you too: each of them is a command, ` + "`hob tool NAME`" + `, which is decided by the same permission rules. ` + "`hob tool show NAME`" + ` prints the
 schema. A parameter without a flag stands behind the name; relative paths start in the workspace, and on the command line in the folder that
-you are in. Which of them ask you first: [security](security.md).
+you are in. Those that need a turn refuse on the command line: ` + "`ask`, `plan`, `wait_task`, `sessions_spawn`, `complete_task` and `fail_task`" + `. Which of
+them ask you first: [security](security.md).
 
 What fails says so with one of these codes, in the ` + "`error` of `hob tool --json`" + ` and at the head of what the model reads:
 `
