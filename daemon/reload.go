@@ -66,27 +66,27 @@ func (r reloader) run(ctx context.Context) error {
 	g.Go(ctx, "config file", func(ctx context.Context) error { return r.file.Run(ctx, r.folders, r.log) })
 	defer g.Wait()
 	// The ready line does not wait for the notices about the config of the start.
-	r.failed(ctx, "tell of mistakes in the config", r.notices.tellProblems(ctx))
+	r.failed(ctx, "the notices of mistakes in the config", r.notices.tellProblems(ctx))
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-wake:
-			r.failed(ctx, "reload the config", r.reload(ctx))
+			r.failed(ctx, "the config", r.reload(ctx))
 			// The new config may have another sandbox.
 			g.Once("sandbox", func() error { return probeSandbox(r.live) })
 		case <-r.mcp.Changed():
-			r.failed(ctx, "take the tools of MCP servers into use", r.servers(ctx))
+			r.failed(ctx, "the tools of MCP servers", r.servers(ctx))
 		case <-r.accounts.Changed():
-			r.failed(ctx, "take the tools of accounts into use", r.servers(ctx))
+			r.failed(ctx, "the tools of accounts", r.servers(ctx))
 		}
 	}
 }
 
-// failed logs an error. What fails because hob is stopping is no error.
+// failed logs the error of a change. What fails because hob is stopping is no error.
 func (r reloader) failed(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		r.log.Error(what, "err", err)
+		r.log.Error("a change could not be taken into use", "what", what, "err", err)
 	}
 }
 

@@ -95,13 +95,13 @@ func changeable(h webhook.Hook) error {
 	return event.NewFault(event.Refused, "change [hooks."+h.Name+"] in config.toml", "webhook %s is set in config.toml, which only you change", h.Name)
 }
 
-// howToGiveSecret is the hint for a webhook whose senders take no secret of hob.
-const howToGiveSecret = "give hob that one: --secret env:NAME or --secret file:PATH, or --secret - to read it from standard input"
+// senderHint is the hint for a webhook whose senders take no secret of hob.
+const senderHint = "give hob that one: --secret env:NAME or --secret file:PATH, or --secret - to read it from standard input"
 
 // newSecret returns a random secret of 200 bits. It refuses a kind whose senders would not take it.
 func newSecret(ids sys.IDs, kind webhook.Kind) (string, error) {
 	if issuer := kind.Issuer(); issuer != "" {
-		return "", event.NewFault(event.Invalid, howToGiveSecret, "secret: %s makes the secret itself and takes no other", issuer)
+		return "", event.NewFault(event.Invalid, senderHint, "secret: %s makes the secret itself and takes no other", issuer)
 	}
 	return webhook.NewSecret([]byte(ids.Code(40))), nil
 }
@@ -122,7 +122,7 @@ func (d *Webhooks) usable(ctx context.Context, h webhook.Hook, lines string) err
 		if err := webhook.CheckSecret(h.Kind, s); err != nil {
 			hint := "leave the secret out, and hob makes one"
 			if h.Kind.Issuer() != "" {
-				hint = howToGiveSecret
+				hint = senderHint
 			}
 			return event.NewFault(event.Invalid, hint, "secret: %v", err)
 		}
