@@ -274,7 +274,7 @@ func (h *CommandHandler) quiet(ctx context.Context, q turn.Queued, arg string) e
 	if err != nil || length <= 0 || length > longestQuiet {
 		return h.Commands.Reply(ctx, q, "Say /quiet 2h (a week at most), or /quiet off.")
 	}
-	return h.Outgoing.SetQuiet(ctx, q, now.Add(length), "Quiet for "+arg+": only answers, questions and failures come through.")
+	return h.Outgoing.SetQuiet(ctx, q, now.Add(length), "Quiet for "+arg+": only answers, questions and hob's own notices come through.")
 }
 
 // cancel serves /cancel ID, also with a # before the ID.

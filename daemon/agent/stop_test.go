@@ -115,7 +115,7 @@ func TestInstantCommandsWhileTheModelHangs(t *testing.T) {
 			{"/cancel 999", "there is no outbox row 999"},
 			{"/quiet 999h", "Say /quiet 2h"},
 			{"/quiet -1h", "Say /quiet 2h"},
-			{"/quiet 2h", "Quiet for 2h: only answers, questions and failures"},
+			{"/quiet 2h", "Quiet for 2h: only answers, questions and hob's own notices"},
 			{"/quiet off", "I speak again."},
 			{"/deny", "Say /deny CODE."},
 			{"/deny ABCD", "there is no question ABCD"},
