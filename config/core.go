@@ -133,7 +133,7 @@ func ownerNotes() []schema.Note {
 	return []schema.Note{
 		{Name: "name", Unset: "none", Example: `"Sam"`, Doc: "What hob calls you."},
 		{Name: "timezone", Unset: "the machine's", Example: `"Europe/Berlin"`, Doc: "Your time zone, as an IANA name."},
-		{Name: "quiet", Unset: "none", Example: `"22:00-07:00"`, Pattern: `^$|^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$`, Doc: "Your quiet hours: only urgent messages are sent to you (answers, questions and failures); the others wait until the end."},
+		{Name: "quiet", Unset: "none", Example: `"22:00-07:00"`, Pattern: `^$|^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$`, Doc: "Your quiet hours: only urgent messages are sent to you (answers, questions and notices of hob itself); the others wait until the end."},
 		{Name: "addresses", Example: `["alerts:my-topic"]`, Pattern: `^[^:]+:.+$`, Doc: "Your addresses, as channel:address. Messages to you go to the first one, or without any to the local chat."},
 	}
 }

@@ -27,7 +27,7 @@ type Urgency string
 // The urgencies of a message.
 const (
 	Normal Urgency = "normal" // waits until quiet hours end
-	Urgent Urgency = "urgent" // sent at once: questions, failures, direct answers
+	Urgent Urgency = "urgent" // sent at once: questions, direct answers, notices of hob itself
 )
 
 // Out is one outgoing message. Key is unique: a second message with the same key is not queued.
