@@ -39,6 +39,19 @@ func Lines(s string, n int) (shown string, cut bool) {
 //
 // Visible(Visible(s)) is Visible(s), because a text may pass through it more than once.
 func Visible(s string) string {
+	// What a character becomes depends on those beside it: a mark belongs to a letter only as long as the letter is shown.
+	for {
+		shown := visible(s)
+		if shown == s {
+			return s
+		}
+		s = shown
+	}
+}
+
+// visible is one pass of Visible. The first one leaves each word with letters of one script, and the second one writes whole pieces of such words,
+// so there are few passes.
+func visible(s string) string {
 	var b strings.Builder
 	text := []rune(s)
 	mixed := mixedLetters(text)
