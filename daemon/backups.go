@@ -44,6 +44,9 @@ func CheckDatabase(ctx context.Context, home string) (BackupReport, error) {
 	return store.InspectDatabase(ctx, Options{Home: home}.database(), store.Migrations())
 }
 
+// NewestBackup returns the newest copy of a list from Backups, nil if there is none.
+func NewestBackup(list []BackupFile) *BackupFile { return sqlite.Newest(list) }
+
 // Backups lists the copies in the folder of a home, newest first. It opens none.
 func Backups(home string) ([]BackupFile, error) {
 	return sqlite.ListBackups(sqlite.BackupFolder(Options{Home: home}.state()))
@@ -65,19 +68,20 @@ func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, 
 	return store.BackupLoses(ctx, Options{Home: home}.database(), store.Migrations(), r)
 }
 
-// RestoreBackup replaces the database of a home by a copy, and removes the index that was made from it. The error is ErrRunning while a hob runs.
-func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) {
+// RestoreBackup replaces the database of a home by a copy, and removes the index that was made from it. kept is where the old database stays; "": there was
+// none. The error is ErrRunning while a hob runs.
+func RestoreBackup(ctx context.Context, home, from string) (n RestoreNote, kept string, err error) {
 	o := Options{Home: home}
 	if err := errors.Join(o.prepare(), o.resumeWhole()); err != nil {
-		return RestoreNote{}, err
+		return n, "", err
 	}
 	// A copy of an older hob is allowed: the store checks the copy against the migrations of this one.
-	n, err := store.RestoreBackup(ctx, o.database(), from, store.Migrations(), sys.RealClock().Wall)
+	n, kept, err = store.RestoreBackup(ctx, o.database(), from, store.Migrations(), sys.RealClock().Wall)
 	if err != nil {
-		return n, store.BackupFault(from, err)
+		return n, kept, store.BackupFault(from, err)
 	}
 	// The index of the memory is of the database that was replaced.
-	return n, toolset.RemoveMemory(o.state())
+	return n, kept, toolset.RemoveMemory(o.state())
 }
 
 func (o Options) database() string { return filepath.Join(o.state(), "hob.db") }
@@ -102,21 +106,36 @@ func (d *daemon) backupSchedule() store.BackupSchedule {
 func createBackup(ctx context.Context, d *daemon, in api.BackupPath) (api.Backup, error) {
 	// MS of the answer covers both the copy and its verification.
 	start := d.clock.Mono()
-	r, err := d.backups.Save(ctx, in.Path)
+	path := backupPath(d.opt, in.Path, sqlite.HandBackupName(d.clock.Wall()))
+	r, err := d.backups.Save(ctx, path)
 	if err != nil {
-		return api.Backup{}, backupFault(err)
+		return api.Backup{}, backupFault(path, err)
 	}
 	return api.Backup{BackupReport: r, MS: (d.clock.Mono() - start).Milliseconds()}, nil
 }
 
+// backupPath returns where a backup is written: in the backup folder if no path is given, and in a folder that the path names.
+func backupPath(o Options, path, name string) string {
+	if path == "" {
+		return filepath.Join(sqlite.BackupFolder(o.state()), name)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return filepath.Join(path, name)
+	}
+	return path
+}
+
 // backupFault turns an error of writing a backup into a sentence with a hint.
-func backupFault(err error) error {
+func backupFault(path string, err error) error {
+	const hint = "choose a folder that exists and that hob may write to"
 	switch {
 	// Save never overwrites a file.
 	case errors.Is(err, fs.ErrExist):
-		return &event.Fault{Kind: event.Clash, Text: "there is a file of that name already", Hint: "choose another path", Err: err}
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return &event.Fault{Kind: event.Invalid, Text: err.Error(), Hint: "choose a folder that exists and that hob may write to", Err: err}
+		return &event.Fault{Kind: event.Clash, Text: "there is a file " + path + " already", Hint: "choose another path", Err: err}
+	case errors.Is(err, os.ErrNotExist):
+		return &event.Fault{Kind: event.Invalid, Text: "there is no folder " + filepath.Dir(path), Hint: hint, Err: err}
+	case errors.Is(err, os.ErrPermission):
+		return &event.Fault{Kind: event.Invalid, Text: "hob may not write to " + filepath.Dir(path), Hint: hint, Err: err}
 	default:
 		return err
 	}

@@ -20,13 +20,13 @@ func TestRestoredHobTellsItsOwner(t *testing.T) {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	r.say("say after")
-	if _, err := daemon.RestoreBackup(t.Context(), home, made.Path); err == nil {
+	if _, _, err := daemon.RestoreBackup(t.Context(), home, made.Path); err == nil {
 		t.Fatal("the database of a running hob was replaced")
 	}
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := daemon.RestoreBackup(t.Context(), home, made.Path); err != nil {
+	if _, _, err := daemon.RestoreBackup(t.Context(), home, made.Path); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -65,15 +65,13 @@ func wholeFolders() []string { return []string{"workspace", "state/artifacts", "
 // SaveWhole writes the home into one file, while hob runs or not. The database is copied first: files that its rows name are there then.
 func SaveWhole(ctx context.Context, home string, o WholeOptions) (w WholeBackup, err error) {
 	now := sys.RealClock().Wall()
-	if o.Path == "" {
-		suffix := sqlite.WholeBackup
-		if o.Key != (BackupKey{}) {
-			suffix = sqlite.SealedBackup
-		}
-		o.Path = filepath.Join(sqlite.BackupFolder(Options{Home: home}.state()), strings.TrimSuffix(sqlite.HandBackupName(now), ".db")+suffix)
+	suffix := sqlite.WholeBackup
+	if o.Key != (BackupKey{}) {
+		suffix = sqlite.SealedBackup
 	}
+	o.Path = backupPath(Options{Home: home}, o.Path, strings.TrimSuffix(sqlite.HandBackupName(now), ".db")+suffix)
 	if exists(o.Path) {
-		return w, backupFault(os.ErrExist)
+		return w, backupFault(o.Path, os.ErrExist)
 	}
 	w = WholeBackup{Path: o.Path, Made: now, Version: o.Version, Encrypted: o.Key != (BackupKey{}), Secrets: o.Secrets}
 	none := event.NewFault(event.Missing, "start it once with: hob up", "the home %s has no database yet: there is nothing to back up", home)
@@ -89,6 +87,10 @@ func SaveWhole(ctx context.Context, home string, o WholeOptions) (w WholeBackup,
 // withCopy copies the database of a home into a folder, hob.db, and removes the folder after use. running asks a running hob for the copy; nil: none
 // runs. none is the error of a home without a database.
 func withCopy(ctx context.Context, home string, running func(ctx context.Context, path string) error, none error, use func(scratch string) error) (err error) {
+	// Without a database nothing is made: the name of the home may be a mistake.
+	if running == nil && !exists(Options{Home: home}.database()) {
+		return none
+	}
 	folder := sqlite.BackupFolder(Options{Home: home}.state())
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return homeFault(home, err)
@@ -102,8 +104,8 @@ func withCopy(ctx context.Context, home string, running func(ctx context.Context
 	copied := filepath.Join(scratch, "hob.db")
 	if running != nil {
 		err = running(ctx, copied)
-	} else if err = sqlite.CopyIdle(ctx, Options{Home: home}.database(), copied); errors.Is(err, os.ErrNotExist) {
-		err = none
+	} else {
+		err = sqlite.CopyIdle(ctx, Options{Home: home}.database(), copied)
 	}
 	if err != nil {
 		return err
@@ -116,7 +118,7 @@ func (w *WholeBackup) write(ctx context.Context, home, scratch string, k BackupK
 	part := w.Path + sqlite.Unfinished
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) // #nosec G304 -- beside the path that the owner names
 	if err != nil {
-		return backupFault(err)
+		return backupFault(w.Path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -152,7 +154,7 @@ func (w *WholeBackup) fill(ctx context.Context, to *os.File, home, scratch strin
 		w.LeftOut = secrets.names()
 	}
 	// A config that holds a secret itself makes the backup one with secrets, also where the others are left out.
-	w.Secrets = wanted || secrets.inConfig
+	w.Secrets = secrets.inConfig || wanted && len(secrets.kept)+len(secrets.files) > 0
 	out, err := archive.NewWriter(to, archive.Head{Version: w.Version, Made: w.Made, Secrets: w.Secrets, LeftOut: w.LeftOut}, k)
 	if err != nil {
 		return err
@@ -218,6 +220,18 @@ func (s secretsOfHome) names() []string {
 		list = append(list, path.Join(secretsFolder, name))
 	}
 	return list
+}
+
+// SecretsLeftOut divides the secrets that a backup does not contain into those that it could contain and those that are outside of the home.
+func (w WholeBackup) SecretsLeftOut() (home, elsewhere []string) {
+	for _, name := range w.LeftOut {
+		if secret.IsReference(name) {
+			elsewhere = append(elsewhere, name)
+		} else {
+			home = append(home, name)
+		}
+	}
+	return home, elsewhere
 }
 
 // homeSecrets lists the secrets of a home, with the values of the vault if they are wanted.
@@ -293,9 +307,9 @@ func VerifyWhole(ctx context.Context, file string, k BackupKey) (w WholeBackup, 
 	if err != nil {
 		return w, err
 	}
-	w.Database, err = VerifyBackup(ctx, filepath.Join(dir, filepath.FromSlash(databaseName)))
+	w.Database, err = store.VerifyBackup(ctx, filepath.Join(dir, filepath.FromSlash(databaseName)), store.Migrations())
 	w.Database.Path = ""
-	return w, err
+	return w, store.BackupFault("the database in "+file, err)
 }
 
 // extractWhole extracts the wanted files of a backup into a folder.
@@ -334,6 +348,13 @@ func extractWhole(ctx context.Context, file string, k BackupKey, dir string, wan
 
 // IsWhole reports whether a file is a whole backup, and what opens it: a passphrase, a key, or nothing.
 func IsWhole(file string) (whole, passphrase, key bool, err error) {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		hint := "name a file; hob backup list shows what there is"
+		if exists(filepath.Join(file, filepath.FromSlash(databaseName))) {
+			hint = "make a backup of it: hob --home " + file + " backup create --plain --secrets FILE"
+		}
+		return false, false, false, event.NewFault(event.Invalid, hint, "%s is a folder, not a backup", file)
+	}
 	kind, err := archive.KindOf(file)
 	return kind != archive.Foreign, kind == archive.ByPassphrase, kind == archive.ByRecipient, store.BackupFault(file, err)
 }

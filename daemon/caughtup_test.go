@@ -45,7 +45,7 @@ func TestTelegramAfterARestore(t *testing.T) {
 	}
 	tg.Say(7, "say two")
 	tg.Say(7, "say three")
-	if _, err := daemon.RestoreBackup(t.Context(), home, made.Path); err != nil {
+	if _, _, err := daemon.RestoreBackup(t.Context(), home, made.Path); err != nil {
 		t.Fatal(err)
 	}
 	r = start(t, home)

@@ -94,7 +94,7 @@ func TestTheIndexFollowsItsDatabase(t *testing.T) {
 	if !strings.Contains(all, "quetzal sings") {
 		t.Fatalf("the test looks in the wrong place: %d files", len(stale))
 	}
-	if _, err := daemon.RestoreBackup(t.Context(), home, backup.Path); err != nil {
+	if _, _, err := daemon.RestoreBackup(t.Context(), home, backup.Path); err != nil {
 		t.Fatal(err)
 	}
 	if left := indexFiles(t, home); len(left) > 0 {

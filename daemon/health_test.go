@@ -94,7 +94,7 @@ func TestDatabaseDeletedUnderARunningHob(t *testing.T) {
 			if err != nil || len(copies) != 1 {
 				t.Fatalf("copies %q, %v", copies, err)
 			}
-			if _, err := daemon.RestoreBackup(t.Context(), home, copies[0]); err != nil {
+			if _, _, err := daemon.RestoreBackup(t.Context(), home, copies[0]); err != nil {
 				t.Fatal(err)
 			}
 			if got := start(t, home).say("/queue"); got == "" {

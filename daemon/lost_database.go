@@ -43,7 +43,7 @@ func (o Options) lost(what string) error {
 	if err != nil {
 		return err
 	}
-	// A restore and a migration leave the database as it was before them; both can be restored like a backup.
+	// Restores and migrations of earlier versions left the database as it was before them; both can be restored like a backup.
 	for _, kept := range []string{".before-restore", ".before-migration"} {
 		if info, err := os.Lstat(o.database() + kept); err == nil {
 			copies = append(copies, sqlite.BackupFile{Path: o.database() + kept, Made: info.ModTime().UTC()})
@@ -58,7 +58,8 @@ func (o Options) lost(what string) error {
 	}
 	hint := "there is no backup; hob up --new-database begins with an empty one"
 	if len(copies) > 0 {
-		hint = fmt.Sprintf("hob backup restore %s (of %s); or hob up --new-database, which begins with an empty one", copies[0].Path, copies[0].Made.Format("2006-01-02 15:04 MST"))
+		newest := sqlite.Newest(copies)
+		hint = fmt.Sprintf("hob backup restore %s (of %s); or hob up --new-database, which begins with an empty one", newest.Path, newest.Made.Format("2006-01-02 15:04 MST"))
 	}
 	return event.NewFault(event.Clash, hint, "the database %s %s, and this home was used before: there is %s", o.database(), what, strings.Join(signs, ", "))
 }

@@ -64,7 +64,7 @@ func TestLostDatabase(t *testing.T) {
 					if !strings.Contains(fault.Hint, "hob backup restore "+made.Path) {
 						t.Errorf("the hint names no backup: %s", fault.Hint)
 					}
-					if _, err := daemon.RestoreBackup(t.Context(), home, made.Path); err != nil {
+					if _, _, err := daemon.RestoreBackup(t.Context(), home, made.Path); err != nil {
 						t.Fatal(err)
 					}
 					start(t, home).end()

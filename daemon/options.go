@@ -67,6 +67,16 @@ func (o Options) prepare() error {
 	return nil
 }
 
+// unprepare removes what prepare has made, and the lock. A folder with content stays.
+func (o Options) unprepare() (err error) {
+	for _, name := range []string{filepath.Join(o.state(), "hob.lock"), o.state(), o.workspace(), o.Home} {
+		if e := os.Remove(name); e != nil && !errors.Is(e, os.ErrNotExist) && !errors.Is(e, os.ErrExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
 // homeFault turns an error about the home folder into one sentence with a hint.
 func homeFault(home string, err error) error {
 	f := &event.Fault{Kind: event.Unavailable, Err: err}

@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/secret"
 	"hob/daemon/sqlite"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -31,20 +32,29 @@ const (
 type WholeRestore struct {
 	Backup WholeBackup `json:"backup"`
 	Lost   BackupLoss  `json:"lost"`
+	Newer  int64       `json:"newer,omitempty"` // files of the home, other than the database, that changed since the backup was made
 	Held   RestoreNote `json:"held"`
-	Kept   string      `json:"kept,omitempty"` // the folder with what was replaced; "": nothing was there
+	Kept   string      `json:"kept,omitempty"` // the folder for what is replaced; after the restore "" if nothing was there
 }
 
 // move is one file or folder that a restore replaces.
 type move struct {
 	Path string `json:"path"` // relative to the home, with slashes
 	New  bool   `json:"new"`  // the backup contains it; otherwise it is only put aside
+	Kept string `json:"kept"` // the folder of this restore in sqlite.WholeKept
 }
 
 // RestoreWhole puts a whole backup in the place of a home. ask is called when everything is extracted and checked; its error leaves the home
 // as it was. The error is ErrRunning while a hob runs.
 func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(WholeRestore) error) (done WholeRestore, err error) {
 	o := Options{Home: home}
+	if !exists(home) {
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, o.unprepare())
+			}
+		}()
+	}
 	if err := o.prepare(); err != nil {
 		return done, err
 	}
@@ -74,30 +84,54 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 	migrations := store.Migrations()
 	done.Held, done.Backup.Database, err = store.PrepareRestored(ctx, filepath.Join(fresh, filepath.FromSlash(databaseName)), file, migrations, sys.RealClock().Wall)
 	if err != nil {
-		return done, store.BackupFault(file, err)
+		return done, store.BackupFault("the database in "+file, err)
 	}
 	if done.Lost, err = store.BackupLosesLocked(ctx, o.database(), migrations, done.Backup.Database); err != nil {
 		return done, err
 	}
+	if done.Newer, err = o.newerFiles(done.Backup.Made); err != nil {
+		return done, err
+	}
+	kept := sys.RealClock().Wall().UTC().Format("20060102-150405.000")
+	done.Kept = filepath.Join(o.state(), sqlite.WholeKept, kept)
 	if err := ask(done); err != nil {
 		return done, err
 	}
 	fail.Point("whole.ready")
-	if err := o.markWhole(fresh); err != nil {
+	if err := o.markWhole(fresh, kept); err != nil {
 		return done, fullDisk(err)
 	}
 	if err := o.finishWhole(); err != nil {
 		return done, err
 	}
-	done.Kept, err = o.keptWhole()
+	done.Kept, err = keptWhole(done.Kept)
 	return done, err
 }
 
+// newerFiles counts the files that a restore would replace and that changed after an instant. The database is not among them.
+func (o Options) newerFiles(made time.Time) (n int64, err error) {
+	for _, name := range append(wholeFolders(), configName) {
+		err = errors.Join(err, filepath.WalkDir(filepath.Join(o.Home, filepath.FromSlash(name)), func(_ string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil || d.IsDir() {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.ModTime().After(made) {
+				n++
+			}
+			return err
+		}))
+	}
+	return n, err
+}
+
 // keptWhole returns the folder of what a restore has replaced. In a new home that is only empty folders, and they are removed.
-func (o Options) keptWhole() (folder string, err error) {
-	folder = filepath.Join(o.state(), sqlite.WholeKept)
+func keptWhole(folder string) (string, error) {
 	empty := true
-	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			empty = false
 			return fs.SkipAll
@@ -107,18 +141,26 @@ func (o Options) keptWhole() (folder string, err error) {
 	if err != nil || !empty {
 		return folder, err
 	}
-	return "", os.RemoveAll(folder)
+	if err := os.RemoveAll(folder); err != nil {
+		return "", err
+	}
+	parent := filepath.Dir(folder)
+	others, err := os.ReadDir(parent)
+	if err == nil && len(others) == 0 {
+		err = os.Remove(parent)
+	}
+	return "", err
 }
 
-// markWhole writes the list of what is to be replaced. From then on the restore goes forward.
-func (o Options) markWhole(fresh string) error {
-	list := []move{{configName, exists(filepath.Join(fresh, configName))}, {"state/hob.db-wal", false}, {"state/hob.db-shm", false}, {databaseName, true}}
+// markWhole writes the list of what is to be replaced, and the name of the folder in which it is kept. From then on the restore goes forward.
+func (o Options) markWhole(fresh, name string) error {
+	list := []move{{Path: configName, New: exists(filepath.Join(fresh, configName))}, {Path: "state/hob.db-wal"}, {Path: "state/hob.db-shm"}, {Path: databaseName, New: true}}
 	for _, name := range wholeFolders() {
 		// An empty folder takes the place of one that the backup does not have.
 		if err := os.MkdirAll(filepath.Join(fresh, filepath.FromSlash(name)), 0o700); err != nil {
 			return fmt.Errorf("make %s: %w", name, err)
 		}
-		list = append(list, move{name, true})
+		list = append(list, move{Path: name, New: true})
 	}
 	// Without secrets in the backup, those of the home stay.
 	more, err := secretMoves(fresh)
@@ -126,13 +168,14 @@ func (o Options) markWhole(fresh string) error {
 		return err
 	}
 	list = append(list, more...)
-	for _, m := range list {
+	for i, m := range list {
 		if err := o.movable(m.Path); err != nil {
 			return err
 		}
+		list[i].Kept = name
 	}
-	kept := filepath.Join(o.state(), sqlite.WholeKept)
-	if err := errors.Join(os.RemoveAll(kept), os.MkdirAll(filepath.Join(kept, "state"), 0o700), syncTree(fresh)); err != nil {
+	kept := filepath.Join(o.state(), sqlite.WholeKept, name)
+	if err := errors.Join(os.MkdirAll(filepath.Join(kept, "state"), 0o700), syncTree(fresh)); err != nil {
 		return fmt.Errorf("make a place for what is replaced: %w", err)
 	}
 	text, err := json.Marshal(list)
@@ -150,7 +193,7 @@ func (o Options) markWhole(fresh string) error {
 // secretMoves lists the files of secrets in an extracted backup: the vault as a whole, others one by one.
 func secretMoves(fresh string) (list []move, err error) {
 	if exists(filepath.Join(fresh, filepath.FromSlash(secretsFolder))) {
-		list = append(list, move{secretsFolder, true})
+		list = append(list, move{Path: secretsFolder, New: true})
 	}
 	err = filepath.WalkDir(fresh, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -164,7 +207,7 @@ func secretMoves(fresh string) (list []move, err error) {
 		case name == "workspace" || name == "state":
 			return fs.SkipDir
 		case !d.IsDir() && name != configName:
-			list = append(list, move{name, true})
+			list = append(list, move{Path: name, New: true})
 		}
 		return nil
 	})
@@ -222,7 +265,7 @@ func (o Options) finishWhole() error {
 // replace puts one file or folder aside, and the new one in its place.
 func (o Options) replace(m move) error {
 	local := filepath.FromSlash(m.Path)
-	at, fresh, kept := filepath.Join(o.Home, local), filepath.Join(o.state(), filepath.FromSlash(wholeNew), local), filepath.Join(o.state(), sqlite.WholeKept, local)
+	at, fresh, kept := filepath.Join(o.Home, local), filepath.Join(o.state(), filepath.FromSlash(wholeNew), local), filepath.Join(o.state(), sqlite.WholeKept, m.Kept, local)
 	if m.New && !exists(fresh) || !m.New && exists(kept) {
 		return nil // done before
 	}
@@ -275,21 +318,28 @@ func syncTree(dir string) error {
 	})
 }
 
-// MissingSecrets explains how to give what a backup does not contain.
-func (w WholeBackup) MissingSecrets() []string {
+// MissingSecrets explains how to give what a backup does not contain and a home does not have.
+func (w WholeBackup) MissingSecrets(home string) []string {
 	var hints []string
 	for _, name := range w.LeftOut {
 		kept, inVault := strings.CutPrefix(name, secretsFolder+"/")
 		account, isAccount := strings.CutPrefix(kept, "account-")
+		scheme, place, _ := strings.Cut(name, ":")
 		switch {
+		case !secret.IsReference(name) && exists(filepath.Join(home, filepath.FromSlash(name))):
 		case inVault && isAccount:
 			hints = append(hints, "account "+account+": hob account add "+account)
 		case inVault && strings.HasPrefix(kept, "mcp-"):
 			hints = append(hints, kept+": sign in again with hob mcp login")
 		case inVault:
 			hints = append(hints, kept+": sign in again with hob setup")
-		case slices.Contains([]string{"env", "keyring", "cmd"}, strings.SplitN(name, ":", 2)[0]):
-			hints = append(hints, name+": the config refers to it")
+		case scheme == "env":
+			hints = append(hints, name+": set the variable "+place+" where hob runs")
+		case scheme == "keyring":
+			hints = append(hints, name+": put it into this machine's keyring")
+		case scheme == "cmd":
+			hints = append(hints, name+": this command must work here")
+		case scheme == "file" && exists(place):
 		default:
 			hints = append(hints, name+": put the file back (chmod 600)")
 		}

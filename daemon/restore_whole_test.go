@@ -71,7 +71,7 @@ func TestRestoreOnASecondHome(t *testing.T) {
 	tg.Say(7, "say two")
 	tg.Say(7, "say three")
 	second := t.TempDir()
-	if done, err := daemon.RestoreWhole(t.Context(), second, bare.Path, daemon.BackupKey{}, yes); err != nil || len(done.Backup.MissingSecrets()) != 1 {
+	if done, err := daemon.RestoreWhole(t.Context(), second, bare.Path, daemon.BackupKey{}, yes); err != nil || len(done.Backup.MissingSecrets(second)) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if _, err := os.Stat(filepath.Join(second, "token")); !errors.Is(err, os.ErrNotExist) {

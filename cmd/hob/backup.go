@@ -104,8 +104,7 @@ func newestBackup(a *cli.App) (string, error) {
 	if len(list) == 0 {
 		return "", &cli.Problem{Code: cli.ExitFailed, Text: "there is no backup in " + filepath.Join(home, "state", "backups"), Hint: "make one with: hob backup create"}
 	}
-	// The list has the newest copy first.
-	return list[0].Path, nil
+	return daemon.NewestBackup(list).Path, nil
 }
 
 // completeBackups offers the copies in the backups folder, and lets the shell offer other files.
@@ -159,6 +158,8 @@ func backupOrigin(f daemon.BackupFile) string {
 		return "database, by schedule"
 	case f.Upgrade > 0:
 		return "database, before an upgrade"
+	case f.Replaced:
+		return "database, before a restore"
 	}
 	return "database, by hand"
 }
@@ -171,8 +172,8 @@ func backupRestoreCommand(a *cli.App) *cobra.Command {
 		Use: "restore PATH", Short: "Put a backup in the place of what is there, while hob does not run", Args: cli.Exactly(1, "the PATH of a backup"), ValidArgsFunction: completeBackups(a),
 		Example: "  hob backup restore hob.tar.gz.age\n  hob --home /srv/hob backup restore hob.tar.gz.age\n  hob backup restore --yes hob-2026-11-21.db",
 		Long: "Put a backup in the place of what is there. It is read to its end first. A backup of everything replaces config, workspace, artifacts,\n" +
-			"skills and database; what they replace is kept in state/before-restore. A copy of the database replaces that alone; the old one is kept\n" +
-			"as state/hob.db.before-restore. hob must not run meanwhile. Messages and inputs that waited when the copy was made are held\n" +
+			"skills and database. What it replaces is kept in a new folder in state/before-restore. A copy of the database replaces that alone. The old\n" +
+			"database is kept in state/backups. hob must not run meanwhile. Messages and inputs that waited when the copy was made are held\n" +
 			"afterwards: nobody can know whether they went out, or were answered, since.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := filepath.Abs(args[0])
@@ -223,23 +224,18 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Lost, err = daemon.RestoreLoss(ctx, home, done.Backup); err != nil {
 		return explainRunning(err)
 	}
-	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", done.Backup.Path, backupContents(done.Backup), home, loses(done.Lost))
+	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", done.Backup.Path, backupContents(done.Backup), home, loses(done.Lost, 0))
 	if err := a.Confirm(ctx, yes, loss, "restore it?"); err != nil {
 		return err
 	}
 	defer noteIfSlow(a, "copying the database: a large one takes a while")()
-	// package daemon keeps the replaced database under this name. On an empty home there is none to keep.
-	old := filepath.Join(home, "state", "hob.db")
-	if _, err := os.Lstat(old); err == nil {
-		done.Kept = old + ".before-restore"
-	}
 	// A daemon may have started while the person read the question, so this can fail with daemon.ErrRunning too.
-	if done.Held, err = daemon.RestoreBackup(ctx, home, path); err != nil {
+	if done.Held, done.Kept, err = daemon.RestoreBackup(ctx, home, path); err != nil {
 		return explainRunning(err)
 	}
 	text := fmt.Sprintf("restored %s: %s", done.Backup.Path, backupContents(done.Backup))
 	if done.Kept != "" {
-		text += "\nthe database before is kept as " + done.Kept
+		text += fmt.Sprintf("\nthe old database is kept; to return to it: hob backup restore %s", done.Kept)
 	}
 	return a.Done(done, text+heldAndNext(done.Held))
 }
@@ -270,25 +266,31 @@ func ownHome(a *cli.App) (string, error) {
 // explainRunning adds a hint to the error that a daemon holds the database.
 func explainRunning(err error) error {
 	if errors.Is(err, daemon.ErrRunning) {
-		return &cli.Problem{Code: cli.ExitFailed, Text: "hob is running: its database cannot be replaced", Hint: "stop it first: hob service stop, or Ctrl-C where hob up runs"}
+		return &cli.Problem{Code: cli.ExitFailed, Text: "hob is running: its database cannot be replaced", Hint: "stop it first: hob service stop, or Ctrl-D where hob up runs"}
 	}
 	return err
 }
 
-// loses says what the restore discards: everything that happened after the copy was made.
-func loses(l daemon.BackupLoss) string {
+// loses says what the backup does not have: everything that happened after it was made. files are those of the home that changed since.
+func loses(l daemon.BackupLoss, files int64) string {
+	changed := ""
+	if files > 0 {
+		changed = "; also not in it: " + console.Plural(files, "file") + " of the home changed since"
+	}
 	switch {
 	// A database that cannot be read is a common reason for a restore.
 	case l.Damaged != "":
-		return "what is lost cannot be told: " + l.Damaged
-	case l.Newest.IsZero():
+		return "hob cannot tell what is not in it, because it cannot read the database there: " + l.Damaged + changed
+	case l.Newest.IsZero() && files == 0:
 		return "there is no database yet, so nothing is lost"
+	case l.Newest.IsZero():
+		return "there is no database yet" + changed
 	// The copy and the database have different instance ids: they never were the same hob.
 	case l.Foreign:
-		return "they are of different hobs: all that this one knows is lost, up to " + console.Exact(l.Newest)
+		return "they are of different hobs: nothing of what this one knows is in it, up to " + console.Exact(l.Newest) + changed
 	}
-	return fmt.Sprintf("what happened since is lost: %s, %s, %s sent, up to %s",
-		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), console.Exact(l.Newest))
+	return fmt.Sprintf("what happened since is not in it: %s, %s, %s sent, up to %s",
+		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), console.Exact(l.Newest)) + changed
 }
 
 // heldAndNext ends the text of a restore: what waits for the owner's decision, and how to start hob.

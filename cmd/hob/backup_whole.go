@@ -93,7 +93,7 @@ func (f *backupKeyFlags) forWriting(ctx context.Context, a *cli.App) (k daemon.B
 	case a.JSON || !cli.IsTerminal(a.In) || !cli.IsTerminal(a.Err):
 		return k, cli.Usage("add "+ways, "the backup is to be encrypted, and nobody is here to type a passphrase")
 	}
-	a.Note("without this passphrase nobody can read the backup, you neither: keep it apart from this machine")
+	a.Note("without this passphrase nobody can read the backup, and you cannot either: keep it apart from this machine")
 	if k.Passphrase, err = setup.Hidden(ctx, a, "passphrase: "); err != nil {
 		return k, err
 	}
@@ -192,11 +192,16 @@ func wholeContents(w daemon.WholeBackup) string {
 		text += "\nit contains secrets and is not encrypted: whoever reads the file has them"
 	case w.Secrets:
 		text += "\nit contains secrets, encrypted"
-	case len(w.LeftOut) > 0:
-		text += "\nit does not contain your secrets: " + strings.Join(w.LeftOut, ", ") + " (--secrets includes them)"
 	}
-	if w.Secrets && len(w.LeftOut) > 0 {
-		text += "\nconfig.toml has a secret in it or cannot be read; these secrets are left out: " + strings.Join(w.LeftOut, ", ")
+	home, elsewhere := w.SecretsLeftOut()
+	if len(home) > 0 {
+		text += "\nit was made without --secrets, so these secrets are not in it: " + strings.Join(home, ", ")
+	}
+	if w.Secrets && len(home) > 0 {
+		text += "\nbut config.toml is in it, which has a secret of its own or cannot be read"
+	}
+	if len(elsewhere) > 0 {
+		text += "\nconfig.toml names secrets outside of the home, which no backup contains: " + strings.Join(elsewhere, ", ")
 	}
 	if len(w.Changed) > 0 {
 		text += fmt.Sprintf("\n%s changed while it was copied: %s", console.Plural(int64(len(w.Changed)), "file"), strings.Join(w.Changed[:min(len(w.Changed), 5)], ", "))
@@ -282,8 +287,8 @@ func restoreWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupK
 	stop := noteIfSlow(a, "extracting the backup, and checking it: a large one takes a while")
 	done, err := daemon.RestoreWhole(ctx, home, path, k, func(w daemon.WholeRestore) error {
 		stop()
-		loss := fmt.Sprintf("this puts the backup %s of %s in the place of config, workspace, artifacts, skills and database of %s; %s",
-			path, console.Exact(w.Backup.Made), home, loses(w.Lost))
+		loss := fmt.Sprintf("this puts the backup %s of %s in the place of config, workspace, artifacts, skills and database of %s; %s; what it replaces is kept in %s",
+			path, console.Exact(w.Backup.Made), home, loses(w.Lost, w.Newer), w.Kept)
 		return a.Confirm(ctx, yes, loss, "restore it?")
 	})
 	stop()
@@ -292,10 +297,10 @@ func restoreWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupK
 	}
 	text := fmt.Sprintf("restored %s: %s", path, backupContents(done.Backup.Database))
 	if done.Kept != "" {
-		text += "\nwhat was there before is kept in " + done.Kept
+		text += fmt.Sprintf("\nwhat was there before is kept in %s\nto return to it: hob --home %s backup create --plain --secrets before.tar.gz, then hob backup restore before.tar.gz", done.Kept, done.Kept)
 	}
-	if missing := done.Backup.MissingSecrets(); len(missing) > 0 {
-		text += "\nthese secrets were not in it; what this home has of them stays:\n  " + strings.Join(missing, "\n  ")
+	if missing := done.Backup.MissingSecrets(home); len(missing) > 0 {
+		text += "\nthese secrets were not in it:\n  " + strings.Join(missing, "\n  ")
 	}
 	return a.Done(done, text+heldAndNext(done.Held))
 }

@@ -20,14 +20,16 @@ type BackupFile struct {
 	Made  time.Time `json:"made"`
 	Auto  bool      `json:"auto"` // made by the schedule, which also deletes it; copies made by hand are never deleted
 
-	Upgrade int  `json:"upgrade,omitempty"` // the schema of a database as it was before an upgrade; hob keeps the newest UpgradesKept
-	Whole   bool `json:"whole,omitempty"`   // a whole backup, not only the database
+	Upgrade  int  `json:"upgrade,omitempty"`  // the schema of a database as it was before an upgrade; hob keeps the newest UpgradesKept
+	Replaced bool `json:"replaced,omitempty"` // a database that a restore has replaced; it is never deleted
+	Whole    bool `json:"whole,omitempty"`    // a whole backup, not only the database
 }
 
-// The file names of copies: made by the schedule, and made by hand. Their times are in UTC.
+// The file names of copies: made by the schedule, made by hand, and kept by a restore. Their times are in UTC.
 const (
 	autoBackupName = "hob-auto-20060102-150405.db"
 	handBackupName = "hob-20060102-150405.000.db"
+	replacedName   = "hob-before-restore-20060102-150405.000.db"
 )
 
 // The suffixes of a whole backup, plain and encrypted, in place of ".db".
@@ -48,7 +50,7 @@ func HandBackupName(now time.Time) string { return now.UTC().Format(handBackupNa
 // Scratch begins the names of folders, inside the backup folder, in which a whole backup is prepared.
 const Scratch = "whole-"
 
-// WholeKept is the folder, inside a state folder, of what the last restore of a whole backup has replaced.
+// WholeKept is the folder, inside a state folder, with one folder for each restore of a whole backup: the part of the home that it has replaced.
 const WholeKept = "before-restore"
 
 // BackupFolder returns the folder for copies inside a state folder.
@@ -74,32 +76,67 @@ func ListBackups(dir string) ([]BackupFile, error) {
 			return nil, fmt.Errorf("list backups: %w", err)
 		}
 		f := BackupFile{Path: filepath.Join(dir, e.Name()), Bytes: info.Size(), Made: info.ModTime().UTC(), Whole: whole}
-		// A name that hob gave holds the time more exactly than the file system.
-		if made, err := time.Parse(autoBackupName, e.Name()); err == nil && AutoBackupName(made) == e.Name() {
-			f.Made, f.Auto = made, true
-		} else if made, err := time.Parse(handBackupName, e.Name()); err == nil {
-			f.Made = made
-		} else if m := upgradeName().FindStringSubmatch(e.Name()); m != nil {
-			// Both parts are digits, as the expression says; a date that does not exist leaves the time of the file.
-			f.Upgrade, _ = strconv.Atoi(m[1])
-			if made, err := time.Parse("20060102-150405", m[2]); err == nil {
-				f.Made = made
-			}
-		}
+		f.readName(e.Name())
 		list = append(list, f)
 	}
 	slices.SortStableFunc(list, func(a, b BackupFile) int { return b.Made.Compare(a.Made) })
 	return list, nil
 }
 
-// BackupsSince lists the copies that were made at an instant or later, newest first: those in the backup folder, and those that earlier versions and the last restore left
-// in the state folder. Copies in other places are not known.
+// readName takes what the name says, if hob gave it: its time is right also after the file was copied.
+func (f *BackupFile) readName(name string) {
+	ending := ".db"
+	for _, whole := range []string{SealedBackup, WholeBackup} {
+		if f.Whole && strings.HasSuffix(name, whole) {
+			ending = whole
+			break
+		}
+	}
+	if made, err := time.Parse(autoBackupName, name); err == nil && AutoBackupName(made) == name {
+		f.Made, f.Auto = made, true
+	} else if made, err := time.Parse(handBackupName, strings.TrimSuffix(name, ending)+".db"); err == nil {
+		f.Made = made
+	} else if made, err := time.Parse(replacedName, name); err == nil {
+		f.Made, f.Replaced = made, true
+	} else if m := upgradeName().FindStringSubmatch(name); m != nil {
+		// Both parts are digits, as the expression says; a date that does not exist leaves the time of the file.
+		f.Upgrade, _ = strconv.Atoi(m[1])
+		if made, err := time.Parse("20060102-150405", m[2]); err == nil {
+			f.Made = made
+		}
+	}
+}
+
+// Newest returns the newest copy of a list from ListBackups, nil if there is none. A database that a restore has replaced counts only if there is nothing
+// else: its owner did not want it.
+func Newest(list []BackupFile) *BackupFile {
+	for i, f := range list {
+		if !f.Replaced {
+			return &list[i]
+		}
+	}
+	if len(list) > 0 {
+		return &list[0]
+	}
+	return nil
+}
+
+// BackupsSince lists the copies that were made at an instant or later, newest first: those in the backup folder, and what restores and earlier versions
+// left in the state folder. Copies in other places are not known.
 func BackupsSince(state string, since time.Time) ([]string, error) {
 	list, err := ListBackups(BackupFolder(state))
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"hob.db.before-migration", "hob.db.before-restore", filepath.Join(WholeKept, "state", "hob.db")} {
+	left := []string{"hob.db.before-migration", "hob.db.before-restore", filepath.Join(WholeKept, "state", "hob.db")}
+	restores, err := os.ReadDir(filepath.Join(state, WholeKept))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("list what restores have replaced: %w", err)
+	}
+	for _, r := range restores {
+		left = append(left, filepath.Join(WholeKept, r.Name(), "state", "hob.db"))
+	}
+	for _, name := range left {
 		if info, err := os.Stat(filepath.Join(state, name)); err == nil {
 			list = append(list, BackupFile{Path: filepath.Join(state, name), Made: info.ModTime()})
 		}

@@ -127,7 +127,7 @@ func TestList(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 21, 3, 40, 0, 0, time.UTC)
 	for _, name := range []string{
-		sqlite.AutoBackupName(now), sqlite.HandBackupName(now.Add(time.Hour)), "mine.db", "hob-auto-20261301-000000.db", "notes.txt", sqlite.AutoBackupName(now.Add(time.Minute)) + sqlite.Unfinished,
+		sqlite.AutoBackupName(now), sqlite.HandBackupName(now.Add(time.Hour)), "hob-20261119-034000.000.tar.gz", "hob-20261118-034000.000.tar.gz.age", "mine.db", "hob-auto-20261301-000000.db", "notes.txt", sqlite.AutoBackupName(now.Add(time.Minute)) + sqlite.Unfinished,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	list, err := sqlite.ListBackups(dir)
-	if err != nil || len(list) != 4 {
+	if err != nil || len(list) != 6 {
 		t.Fatalf("%v, %v", list, err)
 	}
 	if f := list[0]; f.Auto || !f.Made.Equal(now.Add(time.Hour)) || f.Bytes != 1 {
@@ -151,7 +151,14 @@ func TestList(t *testing.T) {
 	if f := list[1]; !f.Auto || !f.Made.Equal(now) {
 		t.Errorf("the one made by schedule: %+v", f)
 	}
-	if list[2].Auto || list[3].Auto { // no such month: not a name of hob's
-		t.Errorf("what others named: %+v", list[2:])
+	// The files are newer than their names say, as after a copy from another machine.
+	if f := list[2]; !f.Whole || !f.Made.Equal(now.AddDate(0, 0, -2)) {
+		t.Errorf("a whole one: %+v", f)
+	}
+	if f := list[3]; !f.Whole || !f.Made.Equal(now.AddDate(0, 0, -3)) {
+		t.Errorf("an encrypted one: %+v", f)
+	}
+	if list[4].Auto || list[5].Auto { // no such month: not a name of hob's
+		t.Errorf("what others named: %+v", list[4:])
 	}
 }

@@ -23,11 +23,8 @@ var (
 	ErrForeign    = errors.New("the file is no database of hob")
 )
 
-// Names of a restore's files, in the folder of the database.
-const (
-	Staging = "restoring"       // folder of the copy that is being prepared
-	Kept    = ".before-restore" // suffix of the replaced database
-)
+// Staging is the folder, beside the database, of the copy that a restore prepares.
+const Staging = "restoring"
 
 // Examine checks a database file that no process writes: it is complete, its structure and references are valid, and its schema is one of
 // migrations. Then look reads it. Nothing is written, not even next to the file.
@@ -201,22 +198,25 @@ func headOf(path string) ([]byte, error) {
 }
 
 // Restore replaces the database at o.Path by a copy of from. The copy gets the newest schema, and prepare changes it, before it takes the
-// place. The old database stays next to it, with the suffix Kept. Restore holds the lock; ErrLocked means that hob is running. A crash at
-// any point leaves either the old or the new database.
-func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) error) (err error) {
+// place. kept is the new name of the old database, in the backup folder; "": there was none. Restore holds the lock; ErrLocked means that hob is
+// running. A crash at any point leaves either the old or the new database.
+func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) error) (kept string, err error) {
 	dir := filepath.Dir(o.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make state folder: %w", err)
+		return "", fmt.Errorf("make state folder: %w", err)
 	}
 	if err := refuseNetwork(dir); err != nil {
-		return err
+		return "", err
 	}
 	lock, err := takeLock(filepath.Join(dir, "hob.lock"))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	return replacement{
+	if _, err := os.Lstat(o.Path); err == nil {
+		kept = filepath.Join(BackupFolder(dir), o.Now().UTC().Format(replacedName))
+	}
+	return kept, replacement{
 		name: "restore", stage: filepath.Join(dir, Staging),
 		make: func(ready string) error {
 			if err := checkComplete(from); err != nil {
@@ -230,7 +230,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 			staged.Path = ready
 			return Prepare(ctx, staged, prepare)
 		},
-		keep: func() error { return putAside(ctx, o.Path, o.Path+Kept) },
+		keep: func() error { return putAside(ctx, o.Path, kept) },
 	}.of(o.Path)
 }
 
@@ -289,8 +289,8 @@ func Prepare(ctx context.Context, o Options, prepare func(*Conn) error) error {
 	return syncFile(o.Path)
 }
 
-// putAside gives the old database a second name and keeps the first, so that one rename can replace it. Its log must be gone before that:
-// SQLite would apply it to the new database.
+// putAside gives the old database a second name, in the backup folder, and a digest. It keeps the first name, so that one rename can replace it. Its log
+// must be gone before that: SQLite would apply it to the new database.
 func putAside(ctx context.Context, path, kept string) error {
 	_, err := os.Lstat(path)
 	switch {
@@ -300,34 +300,51 @@ func putAside(ctx context.Context, path, kept string) error {
 	case err != nil:
 		return fmt.Errorf("look at the old database: %w", err)
 	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
+		return fmt.Errorf("make backup folder: %w", err)
+	}
+	if err := forgetLinks(path, filepath.Dir(kept)); err != nil {
+		return err
+	}
 	// A database that is too damaged for this keeps its log.
 	if err := checkpointLog(ctx, path); err != nil && !errors.Is(err, ErrCorrupt) {
 		return err
 	}
-	again, err := keep(ctx, path, kept)
-	if err != nil {
+	if err := keep(ctx, path, kept); err != nil {
 		return err
 	}
-	if err := keepLog(ctx, path, kept, again); err != nil {
+	if sizeOf(path+"-wal") > 0 {
+		if err := keep(ctx, path+"-wal", kept+"-wal"); err != nil {
+			return err
+		}
+	}
+	if err := sys.SyncFolder(filepath.Dir(kept)); err != nil {
 		return err
 	}
-	if err := sys.SyncFolder(filepath.Dir(path)); err != nil {
+	fail.Point("database.kept")
+	if err := putDigest(kept); err != nil {
 		return err
 	}
 	return errors.Join(remove(path+"-wal"), remove(path+"-shm"))
 }
 
-// keepLog keeps the part of the log that could not be copied into the old database. Otherwise it removes the log of an earlier kept
-// database.
-func keepLog(ctx context.Context, path, kept string, again bool) error {
-	if sizeOf(path+"-wal") > 0 {
-		_, err := keep(ctx, path+"-wal", kept+"-wal")
-		return err
-	}
-	if again {
+// forgetLinks removes the names in the backup folder of the database itself: a restore or an upgrade that was killed between its second name and its
+// rename has left one, and it is no copy.
+func forgetLinks(path, folder string) error {
+	mine, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return remove(kept + "-wal")
+	if err != nil {
+		return err
+	}
+	list, err := ListBackups(folder)
+	for _, f := range list {
+		if there, e := os.Lstat(f.Path); e == nil && (f.Upgrade > 0 || f.Replaced) && os.SameFile(mine, there) {
+			err = errors.Join(err, RemoveCopy(f.Path), remove(f.Path+"-wal"))
+		}
+	}
+	return err
 }
 
 // checkpointLog copies the log of an unused database into the database, and empties the log.
@@ -348,29 +365,18 @@ func checkpointLog(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// keep gives a file a second name. again means that it already had this name, because an earlier restore was interrupted.
-//
-// A hard link needs no space and no time; the copy is for file systems without links.
-func keep(ctx context.Context, from, to string) (again bool, err error) {
-	mine, err := os.Lstat(from)
-	if err != nil {
-		return false, err
+// keep gives a file a second name, which is new. A hard link needs no space and no time; the copy is for file systems without links, and for a backup
+// folder on another disk.
+func keep(ctx context.Context, from, to string) error {
+	if err := os.Link(from, to); err == nil || errors.Is(err, os.ErrExist) {
+		return err
 	}
-	if there, err := os.Lstat(to); err == nil && os.SameFile(mine, there) {
-		return true, nil
-	}
-	// The rename replaces an older kept file in one step.
 	temp := to + Unfinished
-	if err := remove(temp); err != nil {
-		return false, err
-	}
-	if err := os.Link(from, temp); err != nil { // the file system has no hard links
-		if err := copyFile(ctx, from, temp); err != nil {
-			return false, errors.Join(err, remove(temp))
-		}
+	if err := copyFile(ctx, from, temp); err != nil {
+		return errors.Join(err, remove(temp))
 	}
 	if err := os.Rename(temp, to); err != nil {
-		return false, fmt.Errorf("keep %s: %w", from, err)
+		return fmt.Errorf("keep %s: %w", from, err)
 	}
-	return false, nil
+	return nil
 }

@@ -23,7 +23,7 @@ const (
 // A restore that is killed leaves the old database or the new one, whole; the next one goes through, and keeps the old one as it was.
 func TestRestoreCrashes(t *testing.T) {
 	for point, want := range map[string]string{
-		"restore.copied": "old-1 old-2", "migration": "old-1 old-2", "restore.ready": "old-1 old-2", "restore.aside": "old-1 old-2", "restore.renamed": "new",
+		"restore.copied": "old-1 old-2", "migration": "old-1 old-2", "restore.ready": "old-1 old-2", "database.kept": "old-1 old-2", "restore.aside": "old-1 old-2", "restore.renamed": "new",
 	} {
 		t.Run(point, func(t *testing.T) {
 			from := saved(t, 3)
@@ -42,17 +42,26 @@ func TestRestoreCrashes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// A second name of the database itself is no copy.
+			copies := map[string]int{"new": 1}[want]
+			if list, err := sqlite.ListBackups(sqlite.BackupFolder(filepath.Dir(live))); err != nil || len(list) != copies {
+				t.Errorf("after the next start: %+v, %v", list, err)
+			}
 			if err := errors.Join(d.Write(t.Context(), add("later")), d.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if err := sqlite.Restore(t.Context(), restoreOptions(live), from, renew); err != nil {
+			old, err := sqlite.Restore(t.Context(), restoreOptions(live), from, renew)
+			if err != nil {
 				t.Fatal(err)
 			}
 			var kept []string
-			if err := sqlite.Examine(t.Context(), live+sqlite.Kept, files(first, second), names(&kept)); err != nil || strings.Join(kept, " ") != want+" later" {
+			if err := sqlite.Examine(t.Context(), old, files(first, second), names(&kept)); err != nil || strings.Join(kept, " ") != want+" later" {
 				t.Errorf("the second one kept %q, %v", kept, err)
 			}
-			if left, err := filepath.Glob(live + "*" + sqlite.Unfinished); err != nil || len(left) > 0 {
+			if list, err := sqlite.ListBackups(filepath.Dir(old)); err != nil || len(list) != copies+1 {
+				t.Errorf("kept: %+v, %v", list, err)
+			}
+			if left, err := filepath.Glob(filepath.Join(filepath.Dir(old), "*"+sqlite.Unfinished)); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 			if got := liveRows(t, live); got != "new" {
@@ -73,6 +82,6 @@ func TestRestoreCrashChild(t *testing.T) {
 	if live == "" {
 		t.Skip("TestRestoreCrashes runs it")
 	}
-	err := sqlite.Restore(t.Context(), restoreOptions(live), os.Getenv(fromOfChild), renew)
+	_, err := sqlite.Restore(t.Context(), restoreOptions(live), os.Getenv(fromOfChild), renew)
 	t.Errorf("it lives: %v", err)
 }

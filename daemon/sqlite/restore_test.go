@@ -216,16 +216,17 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	live := filled(t, t.TempDir(), files(first, second), "old-1", "old-2")
-	if err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(tx *sqlite.Conn) error {
+	old, err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(tx *sqlite.Conn) error {
 		return tx.Run("INSERT INTO things (name, note) VALUES ('new', 'migrated')")
-	}); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	var now, kept []string
 	if err := sqlite.Inspect(t.Context(), live, files(first, second), names(&now)); err != nil || len(now) != 4 || now[3] != "new" {
 		t.Errorf("in its place: %v, %v", now, err)
 	}
-	if err := sqlite.Examine(t.Context(), live+sqlite.Kept, files(first, second), names(&kept)); err != nil || strings.Join(kept, " ") != "old-1 old-2" {
+	if err := sqlite.Examine(t.Context(), old, files(first, second), names(&kept)); err != nil || strings.Join(kept, " ") != "old-1 old-2" {
 		t.Errorf("kept: %v, %v", kept, err)
 	}
 	if after, err := os.ReadFile(from); err != nil || string(after) != string(backup) {
@@ -257,7 +258,7 @@ func TestRestoreThatFails(t *testing.T) {
 		prepare error
 		want    error
 	}{"cut": {cut, nil, sqlite.ErrUnfinished}, "refused": {from, refused, refused}, "missing": {from + "x", nil, os.ErrNotExist}} {
-		if err := sqlite.Restore(t.Context(), restoreOptions(live), c.from, func(*sqlite.Conn) error { return c.prepare }); !errors.Is(err, c.want) {
+		if _, err := sqlite.Restore(t.Context(), restoreOptions(live), c.from, func(*sqlite.Conn) error { return c.prepare }); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 		var now []string
@@ -269,7 +270,7 @@ func TestRestoreThatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(*sqlite.Conn) error { return nil }); !errors.Is(err, sqlite.ErrLocked) {
+	if _, err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(*sqlite.Conn) error { return nil }); !errors.Is(err, sqlite.ErrLocked) {
 		t.Errorf("while it is open: %v", err)
 	}
 	if err := d.Close(); err != nil {
@@ -277,29 +278,45 @@ func TestRestoreThatFails(t *testing.T) {
 	}
 }
 
-// A database that is too damaged to be opened is kept as it is, and no log gets into the new one or stands beside the kept one.
+// A database that is too damaged to be opened is kept as it is. Its log does not get into the new one. A second restore keeps both.
 func TestRestoreOverADamagedOne(t *testing.T) {
 	from := saved(t, 3)
 	live := filepath.Join(t.TempDir(), "hob.db")
 	junk := []byte(strings.Repeat("this is no database ", 500))
-	if err := errors.Join(os.WriteFile(live, junk, 0o600), os.WriteFile(live+"-wal", []byte("log"), 0o600), os.WriteFile(live+sqlite.Kept+"-wal", []byte("older log"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(live, junk, 0o600), os.WriteFile(live+"-wal", []byte("log"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	kept := map[string]bool{}
 	for i := range 2 {
-		if err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(*sqlite.Conn) error { return nil }); err != nil {
+		old, err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(*sqlite.Conn) error { return nil })
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, log := range []string{live + "-wal", live + sqlite.Kept + "-wal"} {
-			if _, err := os.Lstat(log); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("restore %d: %s is there: %v", i, log, err)
-			}
-		}
-		if kept, err := os.ReadFile(live + sqlite.Kept); err != nil || (i == 0) != (string(kept) == string(junk)) {
-			t.Errorf("restore %d kept %.20q, %v", i, kept, err)
+		kept[old] = true
+		if _, err := os.Lstat(live + "-wal"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("restore %d: the log is there: %v", i, err)
 		}
 		var now []string
 		if err := sqlite.Inspect(t.Context(), live, files(first, second), names(&now)); err != nil || len(now) != 3 {
 			t.Errorf("restore %d: in its place %v, %v", i, now, err)
 		}
+	}
+	list, err := sqlite.ListBackups(sqlite.BackupFolder(filepath.Dir(live)))
+	if err != nil || len(list) != 2 || !kept[list[0].Path] || !kept[list[1].Path] {
+		t.Fatalf("kept %v, listed %+v, %v", kept, list, err)
+	}
+	damaged, err := os.ReadFile(list[1].Path)
+	if err != nil || string(damaged) != string(junk) {
+		t.Errorf("the damaged one: %.20q, %v", damaged, err)
+	}
+	var rows []string
+	if err := sqlite.Examine(t.Context(), list[0].Path, files(first, second), names(&rows)); err != nil || len(rows) != 3 || !list[0].Replaced {
+		t.Errorf("the second one: %+v, %v, %v", list[0], rows, err)
+	}
+	if newest := sqlite.Newest(list); newest.Path != list[0].Path {
+		t.Errorf("the newest is %+v", newest)
+	}
+	if newest := sqlite.Newest(append(list, sqlite.BackupFile{Path: "older"})); newest.Path != "older" {
+		t.Errorf("a replaced database comes before a backup: %+v", newest)
 	}
 }

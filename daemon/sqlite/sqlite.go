@@ -84,6 +84,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 			return nil, err
 		}
 		d.lock = lock
+		if err := forgetLinks(o.Path, BackupFolder(dir)); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
 	}
 	d.counts.prepared = o.Prepared
 	if err := d.start(ctx, o); err != nil {

@@ -63,47 +63,13 @@ func upgrade(ctx context.Context, o Options) (err error) {
 		},
 		keep: func() error {
 			kept := fmt.Sprintf("hob-upgrade-%d-%s.db", u.From, o.Now().UTC().Format("20060102-150405"))
-			return keepUpgraded(ctx, o.Path, filepath.Join(backups, kept))
+			return putAside(ctx, o.Path, filepath.Join(backups, kept))
 		},
 	}.of(o.Path)
 	if err != nil {
 		return err
 	}
 	return trimUpgrades(backups)
-}
-
-// keepUpgraded gives the old database a second name in the backup folder, with its digest.
-func keepUpgraded(ctx context.Context, path, kept string) error {
-	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
-		return fmt.Errorf("make backup folder: %w", err)
-	}
-	// An upgrade that was killed between here and its rename has left a second name of the database, which is no copy of it.
-	if err := forgetLinks(path, filepath.Dir(kept)); err != nil {
-		return err
-	}
-	if err := putAside(ctx, path, kept); err != nil {
-		return err
-	}
-	if err := sys.SyncFolder(filepath.Dir(kept)); err != nil {
-		return err
-	}
-	fail.Point("upgrade.kept")
-	return putDigest(kept)
-}
-
-// forgetLinks removes the names in a folder of the database itself.
-func forgetLinks(path, folder string) error {
-	mine, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	list, err := ListBackups(folder)
-	for _, f := range list {
-		if there, e := os.Lstat(f.Path); e == nil && f.Upgrade > 0 && os.SameFile(mine, there) {
-			err = errors.Join(err, RemoveCopy(f.Path))
-		}
-	}
-	return err
 }
 
 // Rehearse copies an idle database to a path in a folder of its own, migrates the copy, and checks it. The database stays as it is, and the

@@ -17,7 +17,7 @@ import (
 // An upgrade that is killed leaves the old database or the new one; the next start ends it, and keeps the old one.
 func TestUpgradeCrashes(t *testing.T) {
 	for point, upgraded := range map[string]bool{
-		"upgrade.copied": false, "migration": false, "upgrade.ready": false, "upgrade.kept": false, "upgrade.aside": false, "upgrade.renamed": true,
+		"upgrade.copied": false, "migration": false, "upgrade.ready": false, "database.kept": false, "upgrade.aside": false, "upgrade.renamed": true,
 	} {
 		t.Run(point, func(t *testing.T) {
 			live := filled(t, t.TempDir(), files(first), "one", "two")

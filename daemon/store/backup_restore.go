@@ -75,17 +75,17 @@ type RestoreNote struct {
 const keyRestored = "restored"
 
 // RestoreBackup replaces the database at path by a backup. Nobody can know what was sent or answered since the backup. Messages and inputs
-// that waited then are therefore held, in the commit that writes the note. The old database stays next to the new one. The errors are those
+// that waited then are therefore held, in the commit that writes the note. kept is where the old database stays; "": there was none. The errors are those
 // of VerifyBackup, and sqlite.ErrLocked while hob is running.
-func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (RestoreNote, error) {
+func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (n RestoreNote, kept string, err error) {
 	r, err := VerifyBackup(ctx, from, migrations)
 	if err != nil {
-		return RestoreNote{}, err
+		return n, "", err
 	}
-	n := RestoreNote{At: now(), From: from, Taken: r.Newest}
+	n = RestoreNote{At: now(), From: from, Taken: r.Newest}
 	o := sqlite.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
-	err = sqlite.Restore(ctx, o, from, n.hold)
-	return n, err
+	kept, err = sqlite.Restore(ctx, o, from, n.hold)
+	return n, kept, err
 }
 
 // PrepareRestored makes the database of a whole backup ready, in the folder in which it waits to take its place: it gets the newest
@@ -162,7 +162,7 @@ func Restored(ctx context.Context, readers *sqlite.Readers) (RestoreNote, bool, 
 func BackupLeftovers(state string) ([]string, error) {
 	var found []string
 	for _, pattern := range []string{
-		sqlite.Staging, sqlite.Upgrading, "hob.db" + sqlite.Kept + "*" + sqlite.Unfinished,
+		sqlite.Staging, sqlite.Upgrading,
 		filepath.Join("backups", "*"+sqlite.Unfinished), filepath.Join("backups", "*"+sqlite.Unfinished+"-journal"),
 		filepath.Join("backups", sqlite.Scratch+"*"),
 	} {

@@ -101,7 +101,7 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	if err != nil || lost.Messages != 1 || lost.Turns != 0 || lost.Foreign || lost.Damaged != "" || !lost.Newest.After(report.Newest) {
 		t.Errorf("lost: %+v, %v", lost, err)
 	}
-	note, err := store.RestoreBackup(t.Context(), path, from, steps(t), time.Now)
+	note, _, err := store.RestoreBackup(t.Context(), path, from, steps(t), time.Now)
 	if err != nil || note.Messages != 2 || note.Inputs != 1 || !note.Taken.Equal(report.Newest) {
 		t.Fatalf("note %+v, %v", note, err)
 	}
@@ -196,7 +196,7 @@ func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
 			t.Fatal(err)
 		}
 		end()
-		note, err := store.RestoreBackup(t.Context(), filepath.Join(dir, "hob.db"), from, steps(t), time.Now)
+		note, _, err := store.RestoreBackup(t.Context(), filepath.Join(dir, "hob.db"), from, steps(t), time.Now)
 		if err != nil || note.Messages != 0 || note.Turns != 1 {
 			t.Errorf("%s: note %+v, %v", state, note, err)
 		}

@@ -185,7 +185,7 @@ func TestDigestOfACopy(t *testing.T) {
 		t.Errorf("verify: %v", err)
 	}
 	elsewhere := filepath.Join(t.TempDir(), "hob.db")
-	if _, err := store.RestoreBackup(t.Context(), elsewhere, r.Path, v.Migrations, time.Now); !strings.Contains(fault(err), "cannot be used: the database is damaged") {
+	if _, _, err := store.RestoreBackup(t.Context(), elsewhere, r.Path, v.Migrations, time.Now); !strings.Contains(fault(err), "cannot be used: the database is damaged") {
 		t.Errorf("restore: %v", err)
 	}
 	if err := os.WriteFile(r.Path, whole, 0o600); err != nil {

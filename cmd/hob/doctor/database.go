@@ -34,7 +34,7 @@ func checkDatabase(_ context.Context, s *facts) Result {
 	case s.databaseErr != nil:
 		repair := "hob backup list, then hob backup restore PATH"
 		if list, err := daemon.Backups(s.home); err == nil && len(list) > 0 {
-			repair = "hob backup restore " + list[0].Path
+			repair = "hob backup restore " + daemon.NewestBackup(list).Path
 		}
 		return Result{State: Fail, Found: s.databaseErr.Error(), Repair: repair}
 	}
@@ -51,8 +51,8 @@ func checkBackup(ctx context.Context, s *facts) Result {
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
-	// A backup of everything may need a passphrase, and is made by hand: the nightly copies are what is checked.
-	list = slices.DeleteFunc(list, func(f daemon.BackupFile) bool { return f.Whole })
+	// A backup of everything may need a passphrase, and is made by hand: the nightly copies are what is checked. What a restore has replaced is no backup.
+	list = slices.DeleteFunc(list, func(f daemon.BackupFile) bool { return f.Whole || f.Replaced })
 	var v findings
 	if len(list) == 0 {
 		// The first copy is made in the first night. The lock file is made once, with the home.

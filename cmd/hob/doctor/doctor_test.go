@@ -250,7 +250,7 @@ func brokenCases() []brokenCase {
 		}, state: doctor.Fail, found: "damaged", repair: "hob backup restore ", heal: func(p *testHome) {
 			list, err := daemon.Backups(p.home)
 			p.do(err)
-			_, err = daemon.RestoreBackup(p.t.Context(), p.home, list[0].Path)
+			_, _, err = daemon.RestoreBackup(p.t.Context(), p.home, daemon.NewestBackup(list).Path)
 			p.do(err)
 		}},
 		{name: "cannot store", check: "daemon", answer: statusAnswer(map[string]any{"database": map[string]any{"fault": "the disk is full"}}), state: doctor.Fail, found: "hob cannot store: the disk is full", repair: "hob status", well: doctor.Warn},
@@ -260,7 +260,7 @@ func brokenCases() []brokenCase {
 		}, state: doctor.Fail, found: "is empty, and this home was used before", repair: "hob backup restore ", heal: func(p *testHome) {
 			list, err := daemon.Backups(p.home)
 			p.do(err)
-			_, err = daemon.RestoreBackup(p.t.Context(), p.home, list[0].Path)
+			_, _, err = daemon.RestoreBackup(p.t.Context(), p.home, daemon.NewestBackup(list).Path)
 			p.do(err)
 		}},
 		{name: "leftovers", check: "leftovers", hurt: func(p *testHome) {
