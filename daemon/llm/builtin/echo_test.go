@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/builtin"
 )
@@ -73,5 +74,20 @@ func TestWhyNoModelAnswers(t *testing.T) {
 	in.Envelope.Trust = "known"
 	if a, err = m.Answer(t.Context(), llm.Request{Tools: allTools(), Messages: []llm.Message{in}}, nil); err != nil || strings.Contains(a.Text, "10.0.0.7") {
 		t.Error(a.Text, err)
+	}
+}
+
+// A skill is text for a model. The owner is told so, and none of its lines is taken for a command.
+func TestSkillNeedsAModel(t *testing.T) {
+	in := typed(1, "/tidy notes")
+	skill := event.Say("say hello")[0]
+	skill.Skill = &event.Skill{Name: "tidy"}
+	in.Parts = append(in.Parts, skill)
+	for why, want := range map[string]string{"": "connect a language model with hob setup", "The model at http://10.0.0.7 does not answer.": "10.0.0.7"} {
+		m := builtin.New(builtin.Options{Phrases: phrases{}, Why: why})
+		a, err := m.Answer(t.Context(), llm.Request{Tools: allTools(), Messages: []llm.Message{in}}, nil)
+		if err != nil || !strings.HasPrefix(a.Text, "The skill tidy needs a language model. ") || !strings.Contains(a.Text, want) {
+			t.Errorf("%q, %v", a.Text, err)
+		}
 	}
 }

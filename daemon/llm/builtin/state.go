@@ -86,9 +86,19 @@ func (s *state) wants(msg llm.Message) (llm.Call, bool) {
 	return s.reach(s.plan(msg))
 }
 
-// plan parses an input. Notes of hob and reports of background work are not commands.
+// skillOf returns the name of the skill that a message runs, "" if it runs none.
+func skillOf(msg llm.Message) string {
+	for _, p := range msg.Parts {
+		if p.Skill != nil {
+			return p.Skill.Name
+		}
+	}
+	return ""
+}
+
+// plan parses an input. Notes of hob, reports of background work and skills are not commands.
 func (s *state) plan(msg llm.Message) plan {
-	if !s.input(msg) || msg.Envelope != nil && msg.Envelope.Kind == event.Report {
+	if !s.input(msg) || skillOf(msg) != "" || msg.Envelope != nil && msg.Envelope.Kind == event.Report {
 		return plan{}
 	}
 	return s.g.parse(words(msg))

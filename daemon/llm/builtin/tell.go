@@ -78,6 +78,10 @@ func (s *state) direct(msg llm.Message) string {
 	if msg.Envelope != nil && msg.Envelope.Kind == event.Report {
 		return text // a report of a background process or subagent is not a command
 	}
+	if skill := skillOf(msg); skill != "" {
+		s.notDone = true
+		return "The skill " + skill + " needs a language model. " + s.m.connect()
+	}
 	// Parsing again shows which input needed a call, so the interpreter keeps no state between requests.
 	p := s.g.parse(words(msg))
 	switch {
