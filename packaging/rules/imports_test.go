@@ -84,7 +84,7 @@ var table = []row{
 	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},
 	{pkg: "cmd/hob/setup", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console"), event: true},                     // asks, writes, tries out
 	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/api daemon/api/client daemon/console packaging/service scheduler"), event: true}, // looks from outside
-	{pkg: "cmd/hob/importer", may: words("cmd/hob/cli daemon/api daemon/api/client daemon/console daemon/sqlite")},                                        // reads another program's folder
+	{pkg: "cmd/hob/importer", may: words("cmd/hob/cli daemon/api daemon/api/client daemon/console daemon/sqlite scheduler scheduler/spec")},               // reads another program's folder
 	{pkg: "cmd/hob", may: words("cmd/hob/cli cmd/hob/doctor cmd/hob/importer cmd/hob/setup config config/* daemon daemon/api daemon/api/client daemon/console daemon/mcpserver packaging packaging/* scheduler scheduler/*"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }

@@ -12,6 +12,14 @@ var ParseJSON5 = parseJSON5
 // ReadPlan plans an import.
 var ReadPlan = readPlan
 
+// Scheduled returns the schedule and the zone that an item's job gets; "" if it is no job, or not carried.
+func Scheduled(it Item) (schedule, zone string) {
+	if it.job == nil {
+		return "", ""
+	}
+	return it.job.Schedule, it.job.Zone
+}
+
 // CarryFile copies one text, and returns the state of the item.
 func CarryFile(home, to, text string) (string, error) {
 	it := Item{Kind: "file", To: to, State: carried, text: []byte(text)}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,7 +131,7 @@ func (p *plan) hermesJob(j hermesJob, zone string) (made job, notes []string, er
 	switch j.Schedule.Kind {
 	case "cron":
 		made.Zone = zone
-		made.Schedule, err = cron(j.Schedule.Expr)
+		made.Schedule, err = cron(secondsFirst(j.Schedule.Expr))
 	case "interval":
 		made.Schedule, err = every(time.Duration(min(j.Schedule.Minutes, 1e8)) * time.Minute)
 	case "once":
@@ -158,6 +159,15 @@ func (p *plan) hermesJob(j hermesJob, zone string) (made job, notes []string, er
 		notes = append(notes, "it uses hob's model and not "+j.Model)
 	}
 	return made, notes, err
+}
+
+// secondsFirst moves the seconds to where hob has them: the parser of Hermes reads them from the sixth field (croniter, README.rst, "About second repeats").
+func secondsFirst(cron string) string {
+	fields := strings.Fields(cron)
+	if len(fields) != 6 {
+		return cron
+	}
+	return strings.Join(slices.Concat(fields[5:], fields[:5]), " ")
 }
 
 // hermesPeople plans the secrets of .env and the allow lists: there (PLATFORM_ALLOWED_USERS) and in PLATFORM-approved.json, an object whose

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -77,6 +78,53 @@ func TestWrongFolder(t *testing.T) {
 	}
 }
 
+// planned imports a list of jobs with other files beside it, and returns of each its schedule and zone, or else why it is left.
+func planned(t *testing.T, program, jobs string, beside map[string]string) (list []string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "cron"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{"cron/jobs.json": `{"jobs": [` + jobs + `]}`}
+	maps.Copy(all, beside)
+	for name, text := range all {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := importer.ReadPlan(t.Context(), program, dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range r.Items {
+		if schedule, zone := importer.Scheduled(it); schedule != "" {
+			list = append(list, strings.TrimSpace(schedule+" "+zone))
+		} else if it.Kind == "job" {
+			list = append(list, it.Why)
+		}
+	}
+	return list
+}
+
+// A cron expression keeps its meaning: OpenClaw reads the seconds first, Hermes last.
+func TestCronExpressions(t *testing.T) {
+	for _, c := range []struct{ program, cron, want string }{
+		{"openclaw", "*/10 * * * * *", "*/10 * * * * *"},
+		{"openclaw", "30 0 9 * * MON-FRI", "30 0 9 * * MON-FRI"},
+		{"openclaw", "@daily", "@daily"},
+		{"hermes", "0 9 * * 1-5", "0 9 * * 1-5"},
+		{"hermes", "0 9 * * 1-5 30", "30 0 9 * * 1-5"},
+		{"openclaw", "0 0 9 * * 1 2030", "hob does not have its schedule: cron spec"},
+		{"openclaw", "0 9 15W * *", "hob does not have its schedule: cron spec"},
+		{"openclaw", "", "hob does not have its schedule: the cron spec is empty"},
+	} {
+		job := `{"name": "a", "prompt": "x", "schedule": {"kind": "cron", "expr": "` + c.cron + `"}, "payload": {"kind": "agentTurn", "message": "x"}}`
+		if got := planned(t, c.program, job, nil); len(got) != 1 || got[0] != c.want && (!strings.HasPrefix(c.want, "hob") || !strings.HasPrefix(got[0], c.want)) {
+			t.Errorf("%s %q: %q, want %q", c.program, c.cron, got, c.want)
+		}
+	}
+}
+
 // What is hostile or broken is left with a reason, and the rest is carried.
 func TestHostileFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -103,7 +151,8 @@ func TestHostileFolder(t *testing.T) {
 	write(at("workspace/memory/long.md"), "")
 	write(at("openclaw.json"), "{ channels: { telegram: { allowFrom: [1, ")
 	write(at("cron/jobs.json"), `{"jobs": [{"name": "../../x\u0000", "schedule": {"kind": "every", "everyMs": -5}, "payload": {"kind": "agentTurn", "message": "x"}},
-		{"name": "`+strings.Repeat("ü", 99)+`", "schedule": {"kind": "every", "everyMs": 1e300}, "payload": {"kind": "agentTurn", "message": "y"}}, null, 7]}`)
+		{"name": "`+strings.Repeat("ü", 99)+`", "schedule": {"kind": "every", "everyMs": 6e4}, "payload": {"kind": "agentTurn", "message": "y"}}, null, 7,
+		{"name": "long", "schedule": {"kind": "every", "everyMs": 1e300}, "payload": {"kind": "agentTurn", "message": "y"}}]}`)
 	if err := errors.Join(
 		os.Truncate(at("workspace/memory/long.md"), 1<<30),
 		os.Symlink(outside, at("workspace/SOUL.md")),
@@ -119,7 +168,7 @@ func TestHostileFolder(t *testing.T) {
 		"carried file workspace/AGENTS.md", "left file workspace/USER.md ->  (it is not text)", "left file workspace/IDENTITY.md ->  (it is empty)",
 		"left file workspace/memory/long.md ->  (it is too long (1.0 GB; at most 1.0 MB))", "left file workspace/SOUL.md ->  (it is a link, and links are not followed)",
 		"left file workspace/memory/folder.md ->  (it is a link", "left other openclaw.json ->  (it cannot be used: line 1: a value is missing)",
-		"left job ../../x\x00 ->  (its interval is shorter than a second)", "-> üüüüüüüüüüüüüüüüüüüüüüüüüüüüüü (paused", "left job number 4", "left job number 3",
+		"left job ../../x\x00 ->  (hob does not have its schedule: every -5ms is too often", "-> üüüüüüüüüüüüüüüüüüüüüüüüüüüüüü (paused", "left job long ->  (hob does not have its schedule: that period is too long", "left job number 4", "left job number 3",
 		"left other credentials/telegram-allowFrom.json ->  (it is a link", "left other .env ->  (it is a link",
 		"left other skills ->  (it is a link or a file",
 	} {

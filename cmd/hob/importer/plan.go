@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"hob/scheduler/spec"
 )
 
 // Item is one thing of the other program, and what became of it.
@@ -197,26 +199,21 @@ func (p *plan) at(text string) (schedule string, err error) {
 	return "at " + t.Format(time.RFC3339), nil
 }
 
-// cron takes a cron expression of five fields, which is what hob has.
+// cron takes a cron expression that hob knows too: five fields, six with the seconds first, or a name such as @daily.
 func cron(text string) (schedule string, err error) {
-	if n := len(strings.Fields(text)); n != 5 {
-		return "", fmt.Errorf("its schedule %q has %d fields, and hob knows five", text, n)
+	if _, err := spec.Parse("cron " + text); err != nil {
+		return "", fmt.Errorf("hob does not have its schedule: %w", err)
 	}
 	return text, nil
 }
 
 // every is a schedule of a time span.
 func every(d time.Duration) (schedule string, err error) {
-	if d < time.Second {
-		return "", errors.New("its interval is shorter than a second")
+	s, err := spec.Every(d)
+	if err != nil {
+		return "", fmt.Errorf("hob does not have its schedule: %w", err)
 	}
-	text := d.String() // as 1h0m0s
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return "every " + text, nil
+	return s.String(), nil
 }
 
 // allowed notes people that the other program listens to. hob listens to a person after a pairing, which only that person's account can do.
