@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,20 +128,23 @@ func ids(text string) []string {
 
 // hermesJob converts a job. What hob cannot do as it was is an error or a note.
 func (p *plan) hermesJob(j hermesJob, zone string) (made job, notes []string, err error) {
-	made = job{Name: j.Name, Prompt: j.Prompt, Session: "isolated", Deliver: "owner"}
+	local, unknown := location(zone)
+	made = job{Name: j.Name, Zone: zone, Prompt: j.Prompt, Session: "isolated", Deliver: "owner"}
 	switch j.Schedule.Kind {
 	case "cron":
-		made.Zone = zone
 		made.Schedule, err = cron(secondsFirst(j.Schedule.Expr))
 	case "interval":
 		made.Schedule, err = every(time.Duration(min(j.Schedule.Minutes, 1e8)) * time.Minute)
 	case "once":
-		made.Schedule, err = p.at(j.Schedule.RunAt)
+		if unknown == nil { // Hermes adds the offset of its zone when it makes a job: a time without one was written by hand
+			made.Schedule, err = p.at(j.Schedule.RunAt, local)
+		}
 	default:
 		err = fmt.Errorf("hob has no schedule of the kind %q", j.Schedule.Kind)
 	}
 	switch {
-	case err != nil:
+	case cmp.Or(err, unknown) != nil:
+		err = cmp.Or(err, unknown)
 	case j.NoAgent || j.Script != "":
 		err = errors.New("it runs a script; see hob cron add --gate")
 	case strings.TrimSpace(j.Prompt) == "":

@@ -125,6 +125,26 @@ func TestCronExpressions(t *testing.T) {
 	}
 }
 
+// A time without an offset is local time in the zone of Hermes, and UTC with OpenClaw.
+func TestTimesWithoutOffset(t *testing.T) {
+	for _, c := range []struct{ program, at, zone, want string }{
+		{"hermes", "2099-02-03T14:00:00", "America/New_York", "at 2099-02-03T14:00:00-05:00 America/New_York"},
+		{"hermes", "2099-07-03T14:00:00.25", "America/New_York", "at 2099-07-03T14:00:00-04:00 America/New_York"},
+		{"hermes", "2099-02-03T14:00:00+01:00", "America/New_York", "at 2099-02-03T14:00:00+01:00 America/New_York"},
+		{"hermes", "2099-02-03T14:00:00", "Mars/Base", `time zone "Mars/Base" is not known: want a name such as Europe/Berlin, America/New_York or UTC`},
+		{"openclaw", "2099-02-03T14:00:00", "", "at 2099-02-03T14:00:00Z"},
+	} {
+		job := `{"name": "a", "prompt": "x", "schedule": {"kind": "once", "run_at": "` + c.at + `"}}`
+		beside := map[string]string{"config.yaml": "timezone: " + c.zone}
+		if c.program == "openclaw" {
+			job, beside = `{"name": "a", "schedule": {"kind": "at", "at": "`+c.at+`"}, "payload": {"kind": "agentTurn", "message": "x"}}`, nil
+		}
+		if got := planned(t, c.program, job, beside); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s %s in %s: %q, want %q", c.program, c.at, c.zone, got, c.want)
+		}
+	}
+}
+
 // What is hostile or broken is left with a reason, and the rest is carried.
 func TestHostileFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {

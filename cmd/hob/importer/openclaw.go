@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,12 +134,14 @@ func (p *plan) clawJob(j clawJob) (made job, notes []string, err error) {
 		if j.Schedule.AtMS > 0 {
 			j.Schedule.At = time.UnixMilli(int64(j.Schedule.AtMS)).UTC().Format(time.RFC3339)
 		}
-		made.Schedule, err = p.at(j.Schedule.At)
+		made.Schedule, err = p.at(j.Schedule.At, time.UTC) // src/cron/parse.ts: without an offset it is UTC
 	default:
 		err = fmt.Errorf("hob has no schedule of the kind %q", j.Schedule.Kind)
 	}
+	_, unknown := location(j.Schedule.TZ)
 	switch {
-	case err != nil:
+	case cmp.Or(err, unknown) != nil:
+		err = cmp.Or(err, unknown)
 	case j.Payload.Kind != "agentTurn" && j.Payload.Kind != "systemEvent":
 		err = fmt.Errorf("it does not ask a model but runs something else (%q); see hob cron add --gate", j.Payload.Kind)
 	case strings.TrimSpace(made.Prompt) == "":

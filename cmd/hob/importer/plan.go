@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"hob/scheduler"
 	"hob/scheduler/spec"
 )
 
@@ -184,11 +185,11 @@ func (p *plan) addJob(j job, notes []string) {
 	p.items = append(p.items, Item{Kind: "job", From: from, To: j.Name, State: carried, Why: strings.Join(notes, "; "), job: &j})
 }
 
-// at plans the schedule of a job that runs once. A time without a zone is in UTC with OpenClaw; Hermes always writes one.
-func (p *plan) at(text string) (schedule string, err error) {
+// at plans the schedule of a job that runs once. A time without an offset is read in a zone.
+func (p *plan) at(text string, zone *time.Location) (schedule string, err error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		t, err = time.Parse("2006-01-02T15:04:05", text)
+		t, err = time.ParseInLocation("2006-01-02T15:04:05", text, zone)
 	}
 	switch {
 	case err != nil:
@@ -205,6 +206,14 @@ func cron(text string) (schedule string, err error) {
 		return "", fmt.Errorf("hob does not have its schedule: %w", err)
 	}
 	return text, nil
+}
+
+// location returns the time zone of a job by its name. Without a name it is that of this machine.
+func location(name string) (*time.Location, error) {
+	if name == "" {
+		return time.Local, nil
+	}
+	return scheduler.Zone(name)
 }
 
 // every is a schedule of a time span.
