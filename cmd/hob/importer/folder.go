@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -49,6 +50,14 @@ func openFolder(dir string) (*folder, error) {
 func (f *folder) is(name string, file bool) bool {
 	info, err := f.root.Lstat(name)
 	return err == nil && (file && info.Mode().IsRegular() || !file && info.IsDir())
+}
+
+// hasAny reports whether there is anything with one of the names.
+func (f *folder) hasAny(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, err := f.root.Lstat(name)
+		return err == nil
+	})
 }
 
 // text reads a text file. The error is a sentence without the name of the file, or fs.ErrNotExist.

@@ -70,8 +70,16 @@ func Command(a *cli.App) *cobra.Command {
 
 // readPlan reads the folder and plans the import.
 func readPlan(ctx context.Context, program, dir string, secrets bool) (Report, error) {
-	kinds := map[string]func(context.Context, *plan) error{"openclaw": openclaw, "hermes": hermes}
-	read, ok := kinds[program]
+	type kind struct {
+		read  func(context.Context, *plan) error
+		other string
+		marks []string // names that only its own folder has, or only a workspace of it
+	}
+	kinds := map[string]kind{
+		"openclaw": {openclaw, "hermes", append(clawSettings(), "workspace", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md")},
+		"hermes":   {hermes, "openclaw", []string{hermesSettings, "memories", "state.db", "profiles"}},
+	}
+	k, ok := kinds[program]
 	if !ok {
 		return Report{}, cli.Usage("hob import openclaw DIR, or hob import hermes DIR", "hob cannot import from %q", program)
 	}
@@ -84,9 +92,15 @@ func readPlan(ctx context.Context, program, dir string, secrets bool) (Report, e
 		return Report{}, &cli.Problem{Text: text, Hint: "name the folder of " + program + ", for example ~/." + program}
 	}
 	p := &plan{folder: f, now: time.Now(), used: map[string]bool{}}
-	err = read(ctx, p)
+	wrong := !f.hasAny(k.marks) && f.hasAny(kinds[k.other].marks)
+	if !wrong {
+		err = k.read(ctx, p)
+	}
 	if closed := f.root.Close(); closed != nil {
 		return Report{}, closed
+	}
+	if wrong {
+		return Report{}, &cli.Problem{Text: fmt.Sprintf("%s is a folder of %s and not of %s", dir, k.other, program), Hint: "hob import " + k.other + " " + dir}
 	}
 	if err != nil {
 		return Report{}, &cli.Problem{Text: fmt.Sprintf("%s is not a folder of %s: %v", dir, program, err), Hint: "name the folder of " + program + ", for example ~/." + program}

@@ -73,8 +73,25 @@ func TestWrongFolder(t *testing.T) {
 			t.Errorf("%s: %v", program, err)
 		}
 	}
+	for program, expected := range map[string]string{"openclaw": "neither openclaw.json nor a folder workspace", "hermes": "neither config.yaml nor SOUL.md"} {
+		if _, err := importer.ReadPlan(t.Context(), program, t.TempDir(), false); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
 	if _, err := importer.ReadPlan(t.Context(), "hermes", filepath.Join(t.TempDir(), "none"), false); err == nil {
 		t.Error("a folder that is not there is read")
+	}
+}
+
+// A folder of the other of the two programs is refused, and the hint is the command for it.
+func TestFolderOfTheOtherProgram(t *testing.T) {
+	for _, c := range []struct{ program, dir, right string }{
+		{"hermes", "testdata/openclaw", "openclaw"}, {"hermes", "testdata/openclaw/workspace", "openclaw"}, {"openclaw", "testdata/hermes", "hermes"},
+	} {
+		_, err := importer.ReadPlan(t.Context(), c.program, c.dir, false)
+		if p := (*cli.Problem)(nil); !errors.As(err, &p) || p.Text != c.dir+" is a folder of "+c.right+" and not of "+c.program || p.Hint != "hob import "+c.right+" "+c.dir {
+			t.Errorf("%s of %s: %v", c.program, c.dir, err)
+		}
 	}
 }
 

@@ -38,11 +38,14 @@ type clawJob struct {
 	Trigger       struct{ Script string }
 }
 
+// clawSettings are the names that the settings have, or had in older versions.
+func clawSettings() []string { return []string{"openclaw.json", "moltbot.json", "clawdbot.json"} }
+
 // openclaw plans the import of ~/.openclaw, or of a workspace alone. The layout is that of docs/concepts/agent-workspace.md and
 // docs/gateway/security of openclaw/openclaw ("Credential storage map"), the files of the workspace those of docs/reference/templates.
 func openclaw(ctx context.Context, p *plan) error {
 	config := ""
-	for _, name := range []string{"openclaw.json", "moltbot.json", "clawdbot.json"} {
+	for _, name := range clawSettings() {
 		if p.folder.is(name, true) {
 			config = name
 			break
@@ -54,7 +57,7 @@ func openclaw(ctx context.Context, p *plan) error {
 		workspace = "workspace"
 	case p.folder.is("AGENTS.md", true), p.folder.is("SOUL.md", true):
 	case config == "" && !p.folder.is("cron", false):
-		return errors.New("it has neither openclaw.json nor a folder workspace, and it is no workspace itself")
+		return errors.New("it has neither openclaw.json nor a folder workspace, and it is no workspace itself, since AGENTS.md and SOUL.md are missing too")
 	default:
 		workspace = ""
 	}
