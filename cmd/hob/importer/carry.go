@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,8 @@ import (
 	"hob/daemon/console"
 )
 
-// carry does what the plan says, item by item, and notes what became of each. One that fails does not stop the others.
+// carry does what the plan says, item by item, and notes what became of each. One that fails does not stop the others. A dry run changes
+// nothing and notes what would become of each; then c is nil if no hob is running.
 func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Report) error {
 	for i := range r.Items {
 		it := &r.Items[i]
@@ -26,11 +28,11 @@ func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Re
 		var err error
 		switch it.Kind {
 		case "skill":
-			err = carrySkill(ctx, c, r.source(*it), it)
+			err = carrySkill(ctx, c, r, i)
 		case "job":
-			err = carryJob(ctx, a, c, it)
+			err = carryJob(ctx, a, c, it, r.DryRun)
 		default:
-			err = carryFile(home, it)
+			err = carryFile(home, r, i)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -42,8 +44,23 @@ func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Re
 	return nil
 }
 
+// earlier returns the item before number i that has the same place in hob's home, nil if there is none. In a dry run that place is still free.
+func (r *Report) earlier(i int) *Item {
+	for n := range r.Items[:i] {
+		if one := &r.Items[n]; r.DryRun && one.State == carried && one.Kind == r.Items[i].Kind && one.To == r.Items[i].To {
+			return one
+		}
+	}
+	return nil
+}
+
 // carryFile writes a workspace file or a secret. A file that is there stays as it is.
-func carryFile(home string, it *Item) (err error) {
+func carryFile(home string, r *Report, i int) (err error) {
+	it := &r.Items[i]
+	if one := r.earlier(i); one != nil {
+		it.compared(bytes.Equal(one.text, it.text))
+		return nil
+	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s cannot be written: %w", it.To, explained(err))
@@ -51,38 +68,71 @@ func carryFile(home string, it *Item) (err error) {
 	}()
 	// A link inside the workspace, where a model may write, must not lead to the rest of the home.
 	top, below, _ := strings.Cut(it.To, "/")
-	if err := os.MkdirAll(filepath.Join(home, top), 0o700); err != nil {
-		return err
+	if !r.DryRun {
+		if err := os.MkdirAll(filepath.Join(home, top), 0o700); err != nil {
+			return err
+		}
 	}
 	root, err := os.OpenRoot(filepath.Join(home, top))
+	if r.DryRun && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	name := filepath.FromSlash(below)
-	made, err := writeNew(root, name, it.text)
-	if err != nil || made {
+	put := writeNew
+	if r.DryRun {
+		put = isFree
+	}
+	free, err := put(root, name, it.text)
+	if err != nil || free {
 		return err
 	}
 	has, err := root.ReadFile(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case bytes.Equal(has, it.text):
-		it.State, it.Why = already, ""
-	case it.Kind == "secret":
-		it.State, it.Why = kept, "another secret has this name"
-	default:
-		it.State, it.Why = kept, "compare the two, and copy by hand what you want"
 	}
+	it.compared(bytes.Equal(has, it.text))
 	return nil
 }
 
+// isFree reports whether writeNew would make the file.
+func isFree(root *os.Root, name string, _ []byte) (bool, error) {
+	_, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return false, err
+}
+
+// compared notes that hob has something in the place of an item already.
+func (it *Item) compared(same bool) {
+	switch {
+	case same:
+		it.State, it.Why = already, ""
+	case it.Kind == "secret":
+		it.State, it.Why = kept, "another secret has this name"
+	case it.Kind == "skill":
+		it.State, it.Why = kept, "you have another skill of this name"
+	case it.Kind == "job":
+		it.State, it.Why = kept, "you have another job of this name"
+	default:
+		it.State, it.Why = kept, "compare the two, and copy by hand what you want"
+	}
+}
+
 // carrySkill adds a skill, which the owner has not accepted by that. The daemon checks it.
-func carrySkill(ctx context.Context, c *client.Client, from string, it *Item) error {
+func carrySkill(ctx context.Context, c *client.Client, r *Report, i int) error {
+	it := &r.Items[i]
+	from := r.source(*it)
 	// The daemon says in words only what is wrong with a skill, so a folder that cannot be read is found first.
 	if err := readable(from); err != nil {
 		return fmt.Errorf("it cannot be read: %w", explained(err))
+	}
+	if c == nil {
+		return nil
 	}
 	theirs, err := client.Do(ctx, c, api.CheckSkill, "", api.SkillSource{From: from})
 	if err != nil {
@@ -92,40 +142,45 @@ func carrySkill(ctx context.Context, c *client.Client, from string, it *Item) er
 		it.State, it.Why = left, "hob cannot use it: "+console.ToYou(theirs.Problem)
 		return nil
 	}
-	it.To = theirs.Name
+	it.To, it.hash = theirs.Name, theirs.Hash
+	if one := r.earlier(i); one != nil {
+		it.compared(one.hash == it.hash)
+		return nil
+	}
 	mine, err := client.Show(ctx, c, api.ShowSkill, theirs.Name)
 	if p := (*client.Problem)(nil); errors.As(err, &p) && p.Status == 404 {
 		it.Why = "read it, then: hob skills trust " + theirs.Name
+		if r.DryRun {
+			return nil
+		}
 		_, err = client.Do(ctx, c, api.AddSkill, "", api.SkillSource{From: from})
 		return explained(err)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return explained(err)
-	case mine.Hash == theirs.Hash:
-		it.State, it.Why = already, ""
-	default:
-		it.State, it.Why = kept, "you have another skill of this name"
 	}
+	it.compared(mine.Hash == theirs.Hash)
 	return nil
 }
 
 // carryJob makes a job and pauses it, because the other program may still run it, and its prompt may be the work of a model.
-func carryJob(ctx context.Context, a *cli.App, c *client.Client, it *Item) error {
+func carryJob(ctx context.Context, a *cli.App, c *client.Client, it *Item, dry bool) error {
+	if c == nil {
+		return nil
+	}
 	mine, err := client.Show(ctx, c, api.ShowJob, it.job.Name)
 	p := (*client.Problem)(nil)
 	switch {
-	case err == nil && mine.Prompt == it.job.Prompt:
-		it.State, it.Why = already, ""
-		if !mine.Paused { // an import that was killed may not have come so far
+	case err == nil:
+		it.compared(mine.Prompt == it.job.Prompt)
+		if it.State == already && !mine.Paused { // an import that was killed may not have come so far
 			it.Why = "it is not paused: hob cron pause " + it.To
 		}
 		return nil
-	case err == nil:
-		it.State, it.Why = kept, "you have another job of this name"
-		return nil
 	case !errors.As(err, &p) || p.Status != 404:
 		return explained(err)
+	case dry:
+		return nil
 	}
 	for _, call := range []job{*it.job, {Action: "pause", Name: it.job.Name}} {
 		raw, err := json.Marshal(call)

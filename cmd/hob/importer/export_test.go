@@ -22,9 +22,9 @@ func Scheduled(it Item) (schedule, zone string) {
 
 // CarryFile copies one text, and returns the state of the item.
 func CarryFile(home, to, text string) (string, error) {
-	it := Item{Kind: "file", To: to, State: carried, text: []byte(text)}
-	err := carryFile(home, &it)
-	return it.State, err
+	r := Report{Items: []Item{{Kind: "file", To: to, State: carried, text: []byte(text)}}}
+	err := carryFile(home, &r, 0)
+	return r.Items[0].State, err
 }
 
 // Carry does what a plan says.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -57,9 +58,9 @@ func emptyHome(t *testing.T) string {
 }
 
 // imported runs hob import with its secrets, and returns what became of each item and the exit code.
-func imported(t *testing.T, home, dir string) (list []importer.Item, code int) {
+func imported(t *testing.T, home, dir string, flags ...string) (list []importer.Item, code int) {
 	t.Helper()
-	code, text := run(t, home, dir, true)
+	code, text := run(t, home, dir, true, flags...)
 	var r importer.Report
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatalf("%v in %s", err, text)
@@ -67,8 +68,8 @@ func imported(t *testing.T, home, dir string) (list []importer.Item, code int) {
 	return r.Items, code
 }
 
-// run runs hob import with its secrets, and returns the exit code and all that it prints.
-func run(t *testing.T, home, dir string, inJSON bool) (code int, text string) {
+// run runs hob import with its secrets and more flags, and returns the exit code and all that it prints.
+func run(t *testing.T, home, dir string, inJSON bool, flags ...string) (code int, text string) {
 	t.Helper()
 	out, err := os.CreateTemp(t.TempDir(), "out")
 	if err != nil {
@@ -76,7 +77,7 @@ func run(t *testing.T, home, dir string, inJSON bool) (code int, text string) {
 	}
 	a := &cli.App{Home: home, JSON: inJSON, In: os.Stdin, Out: out, Err: out}
 	cmd := importer.Command(a)
-	cmd.SetArgs([]string{"--secrets", "openclaw", dir})
+	cmd.SetArgs(append(flags, "--secrets", "openclaw", dir))
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true // as in the root command
 	code = a.Exit(cmd.ExecuteContext(t.Context()), inJSON)
 	_, err = out.Seek(0, io.SeekStart)
@@ -143,5 +144,82 @@ func TestClawDatabaseTwice(t *testing.T) {
 	}
 	if after := own(); after != before {
 		t.Errorf("the second import changed something:\n%s\n%s", before, after)
+	}
+}
+
+// A dry run says of each thing what the import after it says, whatever hob has already, and changes nothing.
+func TestDryRunSaysWhatTheImportSays(t *testing.T) {
+	dir, home := clawHome(t, clawLater), emptyHome(t)
+	running(t, home)
+	put := func(path, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	skill := func(text string) string { return "---\nname: twin\ndescription: One of two.\n---\n" + text }
+	const other = `{"profiles": {"lmstudio:default": {"key": "example-other"}}}`
+	// Two things of the other program have the same name in hob.
+	put(filepath.Join(dir, "skills", "twin", "SKILL.md"), skill("one"))
+	put(filepath.Join(dir, "workspace", "skills", "twin", "SKILL.md"), skill("two"))
+	put(filepath.Join(dir, "agents", "second", "agent", "auth-profiles.json"), other)
+	for _, step := range []struct {
+		name   string
+		change func()
+		states []string // some item has each
+	}{
+		{"an empty home", func() { put(filepath.Join(home, "workspace", "SOUL.md"), "Mine.") }, []string{"carried", "kept", "left"}},
+		{"all is there", func() {}, []string{"already", "kept", "left"}},
+		{"the other program has changed", func() {
+			put(filepath.Join(dir, "workspace", "USER.md"), "Another.")
+			put(filepath.Join(dir, "skills", "tidy", "SKILL.md"), "---\nname: tidy\ndescription: Another.\n---\nDo.")
+			if err := os.Remove(filepath.Join(dir, "state", "openclaw.sqlite")); err != nil {
+				t.Fatal(err)
+			}
+			put(filepath.Join(dir, "cron", "jobs.json"), `{"jobs": [{"name": "Weekly", "schedule": {"kind": "every", "everyMs": 60000}, "payload": {"kind": "agentTurn", "message": "Another."}},
+				{"name": "Often", "schedule": {"kind": "every", "everyMs": 60000}, "payload": {"kind": "agentTurn", "message": "Look."}}]}`)
+		}, []string{"already", "kept", "left"}},
+	} {
+		step.change()
+		before := jobs(t, home) + files(t, filepath.Join(home, "workspace"))
+		dry, _ := imported(t, home, dir, "--dry-run")
+		if after := jobs(t, home) + files(t, filepath.Join(home, "workspace")); after != before {
+			t.Errorf("%s: the dry run changed something:\n%s\n%s", step.name, before, after)
+		}
+		real, _ := imported(t, home, dir)
+		found := map[string]bool{}
+		for i, it := range real {
+			found[it.State] = true
+			if i < len(dry) && !reflect.DeepEqual(dry[i], it) {
+				t.Errorf("%s: the dry run says\n%+v, and the import\n%+v", step.name, dry[i], it)
+			}
+		}
+		for _, state := range step.states {
+			if !found[state] {
+				t.Errorf("%s: nothing is %s", step.name, state)
+			}
+		}
+		if len(dry) != len(real) {
+			t.Errorf("%s: %d and %d items", step.name, len(dry), len(real))
+		}
+	}
+}
+
+// A dry run without a running hob looks at the files, and says that it did not look at the rest.
+func TestDryRunWithoutDaemon(t *testing.T) {
+	home := emptyHome(t)
+	if err := errors.Join(os.Mkdir(filepath.Join(home, "workspace"), 0o700), os.WriteFile(filepath.Join(home, "workspace", "SOUL.md"), []byte("Mine."), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const note = "hob is not running, so skills and jobs were not compared with yours"
+	code, text := run(t, home, "testdata/openclaw", false, "--dry-run")
+	if code != 0 || !strings.Contains(text, "changed:\n  file    workspace/SOUL.md (compare the two") || !strings.Contains(text, "\n"+note) {
+		t.Errorf("%d: %s", code, text)
+	}
+	if _, text = run(t, home, "testdata/openclaw", true, "--dry-run"); !strings.Contains(text, `"unchecked":"`+note) {
+		t.Error(text)
+	}
+	if _, text = run(t, filepath.Join(home, "none"), "testdata/openclaw", false, "--dry-run"); strings.Contains(text, note) || strings.Contains(text, "kept") {
+		t.Errorf("without a home: %s", text)
 	}
 }

@@ -27,6 +27,8 @@ type Report struct {
 	From    string `json:"from"`
 	DryRun  bool   `json:"dry_run"` // nothing was changed: carried means that it would be
 	Items   []Item `json:"items"`
+
+	Unchecked string `json:"unchecked,omitempty"` // why a dry run has not compared skills and jobs with those of hob
 }
 
 // Command makes hob import.
@@ -44,21 +46,23 @@ func Command(a *cli.App) *cobra.Command {
 				return err
 			}
 			r.DryRun = dry
-			if !dry {
-				c, err := a.Client(cmd.Context())
-				if err != nil {
-					return err
+			home, _, err := a.HomeDir()
+			if err != nil {
+				return err
+			}
+			c, err := a.Client(cmd.Context())
+			switch {
+			case dry && errors.Is(err, client.ErrNoDaemon):
+				if _, none := os.Stat(home); none == nil {
+					r.Unchecked = "hob is not running, so skills and jobs were not compared with yours; hob up starts it"
 				}
-				home, _, err := a.HomeDir()
-				if err != nil {
-					return err
-				}
-				if c.System {
-					return &cli.Problem{Text: "the home of the system's hob belongs to another user", Hint: "sudo -u hob hob --home " + client.SystemHome + " import " + strings.Join(args, " ")}
-				}
-				if err := carry(cmd.Context(), a, c, home, &r); err != nil {
-					return err
-				}
+			case err != nil:
+				return err
+			case c.System:
+				return &cli.Problem{Text: "the home of the system's hob belongs to another user", Hint: "sudo -u hob hob --home " + client.SystemHome + " import " + strings.Join(args, " ")}
+			}
+			if err := carry(cmd.Context(), a, c, home, &r); err != nil {
+				return err
 			}
 			return show(a, r)
 		},
@@ -160,6 +164,9 @@ func show(a *cli.App, r Report) error {
 			}
 			b.WriteByte('\n')
 		}
+	}
+	if r.Unchecked != "" {
+		fmt.Fprintln(&b, r.Unchecked)
 	}
 	if r.DryRun {
 		b.WriteString("nothing was changed\n")

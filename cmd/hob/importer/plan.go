@@ -27,6 +27,7 @@ type Item struct {
 	Why   string `json:"why,omitempty"`
 
 	text []byte // of a file or secret
+	hash string // of a skill, when hob has read it
 	job  *job
 }
 
