@@ -9,6 +9,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/text"
+	"hob/scheduler/spec"
 )
 
 // Lines lists jobs for a person, one in a line, those that run next first: number, name, schedule, state and prompt. zone is the reader's, ""
@@ -100,14 +101,29 @@ func (v View) location() *time.Location {
 // Often warns of a schedule whose runs follow each other within a minute, "" for any other.
 func (j Job) Often() string {
 	v := j.View(j.Start())
-	if len(v.Next) < 2 {
+	s, err := spec.Parse(j.Spec)
+	if err != nil || len(v.Next) == 0 {
 		return ""
 	}
-	gap := v.Next[1].Sub(v.Next[0])
+	const day, minute = 24 * time.Hour, 60 // at most one slot in a second
+	gap, first := day, v.Next[0]
+	slots := spec.Preview(s, v.location(), first, j.Start(), minute)
+	for i, before := range append([]time.Time{first}, slots...)[:len(slots)] {
+		gap = min(gap, slots[i].Sub(before))
+	}
 	if gap >= time.Minute {
 		return ""
 	}
-	return fmt.Sprintf("this runs every %s, %s times a day; for a longer period write, for example, every 10 minutes", spoken(gap), thousands(int64(24*time.Hour/gap)))
+	// A cron expression with seconds may run in some minutes only, so the runs of a day are counted.
+	list, older := s.Overdue(first, first.Add(day-time.Second), v.location(), j.Start(), 1)
+	runs := "this runs every %s, %s times a day"
+	n := int64(len(list)) + older
+	if regular := int64(day / gap); n == regular || n == regular+1 {
+		n = regular
+	} else {
+		runs = "this runs as often as every %s, %s times in 24 hours"
+	}
+	return fmt.Sprintf(runs+"; for a longer period write, for example, every 10 minutes", spoken(gap), thousands(n))
 }
 
 // NoJob is the error for a name that no job has. near are similar names.

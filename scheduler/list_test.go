@@ -51,7 +51,10 @@ func TestLines(t *testing.T) {
 // U34: a job that runs more often than once a minute is warned of.
 func TestOften(t *testing.T) {
 	for words, want := range map[string]string{
-		"every 1s": "every 1 s, 86,400 times", "every 59s": "every 59 s, 1,464 times", "*/10 * * * * *": "every 10 s, 8,640 times", "every 1m": "", "every day at 9": "", "in 5s": "",
+		"every 1s": "every 1 s, 86,400 times", "every 59s": "every 59 s, 1,464 times", "*/10 * * * * *": "every 10 s, 8,640 times a day", "every 1m": "", "every day at 9": "", "in 5s": "",
+		"*/10 0 9 * * *": "as often as every 10 s, 6 times in 24 hours", "*/10 * 9-10 * * 1": "as often as every 10 s, 720 times in 24 hours", "0,10 * * * * *": "as often as every 10 s, 2,880 times in 24 hours",
+		"50,0 * * * * *": "as often as every 10 s, 2,880 times in 24 hours", "*/7 * * * * *": "as often as every 4 s, 12,960 times in 24 hours", "0,30 0 12 1 * *": "as often as every 30 s, 2 times in 24 hours",
+		"30 0 9 * * *": "", "30 * * * * *": "", "0 9 29 2 *": "",
 	} {
 		now := time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
 		j, _, err := scheduler.New(scheduler.Draft{When: words, Prompt: "say: x", Trust: event.Owner, Now: now}, time.UTC, now)
