@@ -108,7 +108,7 @@ func TestContextItemsOnTheCommandLine(t *testing.T) {
 		{"context_write", `{"drive": "agent", "path": "a/b", "content": "a quiet zebra"}`, "", "kept agent:a/b (13 bytes)"},
 		{"context_write", `{"drive": "agent", "path": "a/b", "content": "other"}`, "CONFLICT", "there already"},
 		{"context_write", `{"drive": "agent", "path": "a/c", "content": "it is sk-very-secret"}`, "VALIDATION_ERROR", "holds the secret"},
-		{"context_read", `{"drive": "agent", "path": "a/x"}`, "NOT_FOUND", "there is agent:a/b"},
+		{"context_read", `{"drive": "agent", "path": "a/x"}`, "NOT_FOUND", "there is: agent:a/b"},
 		{"context_write", `{"drive": "disk", "path": "house.txt", "content": ""}`, "", "context_refresh reads it"},
 		{"context_refresh", `{"drive": "disk", "path": "house.txt"}`, "", "kept disk:"},
 		{"context_refresh", `{"drive": "disk", "path": "house.txt"}`, "", "replaced disk:"},

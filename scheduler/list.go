@@ -130,7 +130,7 @@ func (j Job) Often() string {
 func NoJob(name string, near []string) error {
 	hint := "hob cron list shows them"
 	if len(near) > 0 {
-		hint = "there is " + strings.Join(near, ", ")
+		hint = text.DidYouMean(near)
 	}
 	return event.NewFault(event.Missing, hint, "there is no job %s", name)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hob/daemon/text"
 )
 
 // CatalogTool is the name of the tool that finds and calls the tools that a request to the model does not
@@ -124,7 +126,7 @@ func (c catalog) nearest(name string) string {
 		names = append(names, s.Name)
 	}
 	if near := Nearest(name, names, 3); len(near) > 0 {
-		return "did you mean " + strings.Join(near, ", ") + "?"
+		return text.DidYouMean(near)
 	}
 	return "action search finds names"
 }

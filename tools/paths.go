@@ -11,6 +11,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	"hob/daemon/text"
 )
 
 // RefusePath converts an error of the path guard or the system into a refusal for the model.
@@ -91,7 +92,7 @@ func NearPath(g *fsguard.Guard, call Call, path string) string {
 	if len(near) == 0 {
 		return fmt.Sprintf("ls %s shows what is there", p.Path)
 	}
-	return "there is " + strings.Join(near, ", ") + " in " + p.Path
+	return "in " + p.Path + ": " + text.DidYouMean(near)
 }
 
 // namesIn returns up to 5,000 names in a folder.

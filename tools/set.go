@@ -61,8 +61,21 @@ func (s Set) Nearest(name string) []string {
 	return Nearest(name, names, 3)
 }
 
+// Instead is the hint for a word that is not among the known ones: similar words, or else the known ones, of which it shows at most so many.
+// It is "" if there are none.
+func Instead(word string, known []string, most int) string {
+	near := Nearest(word, known, 3)
+	switch {
+	case len(near) > 0:
+		return text.DidYouMean(near)
+	case len(known) > 0:
+		return text.ThereAre(known, most)
+	}
+	return ""
+}
+
 // Nearest returns up to n known words that may have been meant, the most similar first. It compares
-// by edit distance (at most a third of the longer word, but at least 2) and accepts words that
+// by edit distance (at most a third of the longer word, but at least 1) and accepts words that
 // contain the other one.
 func Nearest(word string, known []string, n int) []string {
 	type near struct {
@@ -73,7 +86,7 @@ func Nearest(word string, known []string, n int) []string {
 	low := strings.ToLower(word)
 	for _, k := range known {
 		lowK := strings.ToLower(k)
-		if far := text.Distance(low, lowK); far <= max(2, max(len(low), len(lowK))/3) && far < max(len(low), len(lowK)) {
+		if far := text.Distance(low, lowK); far <= max(1, max(len(low), len(lowK))/3) && far < max(len(low), len(lowK)) {
 			found = append(found, near{k, far})
 		} else if min(len(low), len(lowK)) >= 3 && (strings.Contains(lowK, low) || strings.Contains(low, lowK)) {
 			found = append(found, near{k, far})

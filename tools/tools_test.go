@@ -225,7 +225,7 @@ func TestSet(t *testing.T) {
 		t.Error("Find takes another case")
 	}
 	for name, want := range map[string]string{
-		"raed": "read", "READ": "read", "wirte": "write", "read_result": "read", "execute": "exec", "zzzz": "", "": "",
+		"raed": "read", "READ": "read", "wirte": "write", "read_result": "read", "execute": "exec", "zzzz": "", "": "", "raxx": "",
 	} {
 		got := strings.Join(s.Nearest(name), " ")
 		if want == "" && got != "" || !strings.HasPrefix(got, want) {

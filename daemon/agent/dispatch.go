@@ -16,6 +16,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/policy"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -160,7 +161,7 @@ func firstLine(s string) string {
 // nearest is the hint for an unknown tool, "" without a similar name.
 func nearest(set Set, name string) string {
 	if near := set.Nearest(name); len(near) > 0 {
-		return "did you mean " + strings.Join(near, ", ") + "?"
+		return text.DidYouMean(near)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package automation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -264,6 +265,9 @@ func foreign(list []scheduler.View, runs ...Run) string {
 	return ""
 }
 
+// mostNames is the number of names that the hint for an unknown one lists.
+const mostNames = 10
+
 // find returns the job that the call names, by id or else by name. If there is none, the error suggests similar names. An id and a name
 // must agree, except in an update, where the name is the new one.
 func (c cron) find(ctx context.Context, in CronInput) (scheduler.View, error) {
@@ -286,16 +290,7 @@ func (c cron) find(ctx context.Context, in CronInput) (scheduler.View, error) {
 	for i, j := range list {
 		names[i] = j.Name
 	}
-	// Without a similar name, suggest the first ones.
-	near := tools.Nearest(which, names, 3)
-	if len(near) == 0 {
-		near = names[:min(len(names), 10)]
-	}
-	hint := "there are no jobs yet"
-	if len(near) > 0 {
-		hint = "there is " + strings.Join(near, ", ")
-	}
-	return scheduler.View{}, tools.Refuse(tools.NotFound, hint, "there is no job %s", which)
+	return scheduler.View{}, tools.Refuse(tools.NotFound, cmp.Or(tools.Instead(which, names, mostNames), "there are no jobs yet"), "there is no job %s", which)
 }
 
 // compute returns the job that an add or update would make, and the row to store. The call, not the model, supplies the trust, the taint, the

@@ -65,7 +65,7 @@ func TestRunsOfAllAndOfWhatIsGone(t *testing.T) {
 		{`{"action":"runs","name":"gone"}`, "gone, newest first:\nFri 2026-11-20 17:00 ran"},
 		{`{"action":"runs","id":4}`, "gone, newest first:\nFri 2026-11-20 17:00 ran"},
 		{`{"action":"runs","name":"morning"}`, "morning has not come due yet"},
-		{`{"action":"runs","name":"mornnig"}`, "NOT_FOUND: there is no job mornnig\nhint: there is morning"},
+		{`{"action":"runs","name":"mornnig"}`, "NOT_FOUND: there is no job mornnig\nhint: did you mean morning?"},
 	} {
 		p := &past{book: newBook()}
 		tool := automation.NewCron(p, p)

@@ -1,6 +1,7 @@
 package automation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -345,15 +346,7 @@ func (w watcher) find(ctx context.Context, in WatchInput) (filewatch.View, error
 	for i, one := range list {
 		names[i] = one.Name
 	}
-	near := tools.Nearest(which, names, 3)
-	if len(near) == 0 {
-		near = names[:min(len(names), 10)]
-	}
-	hint := "there are no watches yet"
-	if len(near) > 0 {
-		hint = "there is " + strings.Join(near, ", ")
-	}
-	return filewatch.View{}, tools.Refuse(tools.NotFound, hint, "there is no watch %s", which)
+	return filewatch.View{}, tools.Refuse(tools.NotFound, cmp.Or(tools.Instead(which, names, mostNames), "there are no watches yet"), "there is no watch %s", which)
 }
 
 // watchSentence describes a watch and its paths.

@@ -140,8 +140,8 @@ func TestWatchRefusals(t *testing.T) {
 		{`{"action":"pause"}`, tools.Validation, "watch pause: id or name: missing"},
 		{`{"action":"remove","id":3,"name":"notes"}`, tools.Validation, "watch remove: watch 3 is papers, not notes\nhint: give one of the two"},
 		{`{"action":"pause","name":"papers","prompt":"y"}`, tools.Validation, "a watch is not changed in place"},
-		{`{"action":"remove","name":"paper"}`, tools.NotFound, "there is no watch paper\nhint: there is papers"},
-		{`{"action":"remove","id":9}`, tools.NotFound, "there is no watch 9\nhint: there is papers, notes, lost, far, new"},
+		{`{"action":"remove","name":"paper"}`, tools.NotFound, "there is no watch paper\nhint: did you mean papers?"},
+		{`{"action":"remove","id":9}`, tools.NotFound, "there is no watch 9\nhint: there are: papers, notes, lost, far, new"},
 		{`{"action":"update","name":"papers"}`, tools.Validation, "action: want one of list, add, remove, pause, resume"},
 	} {
 		if res := watchDo(t, newShed(), call(c.args, "")); res.Code != c.code || !strings.Contains(res.Content, c.want) {

@@ -238,7 +238,7 @@ func TestReadRefuses(t *testing.T) {
 		code tools.Code
 		want string
 	}{
-		{args{"path": "note.md"}, tools.NotFound, "there is notes.md in"},
+		{args{"path": "note.md"}, tools.NotFound, ": did you mean notes.md?"},
 		{args{"path": "zzz"}, tools.NotFound, "shows what is there"},
 		{args{"path": "no/such/file"}, tools.NotFound, d.dir + " exists; look into it with ls"},
 		{args{"path": "folder"}, tools.Validation, "folder is a folder\nhint: use ls"},
@@ -345,7 +345,7 @@ func TestLs(t *testing.T) {
 	if res := d.do(t, d.ls, args{}); res.Code != tools.Validation || !strings.Contains(res.Content, "path: missing") {
 		t.Errorf("%s", res.Content)
 	}
-	for path, want := range map[string]string{"a.txt": "not a folder\nhint: use read", "nope": "there is no such", "../state": "hob's own state", "mm": "there is m in"} {
+	for path, want := range map[string]string{"a.txt": "not a folder\nhint: use read", "nope": "there is no such", "../state": "hob's own state", "mm": ": did you mean m?"} {
 		if res := d.do(t, d.ls, args{"path": path}); !res.IsError || !strings.Contains(res.Content, want) {
 			t.Errorf("%s: %s", path, res.Content)
 		}

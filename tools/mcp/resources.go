@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -73,7 +74,7 @@ func NewRead(s Servers) tools.Tool {
 func (r resources) intent(server, uri string) (tools.Intent, error) {
 	names := r.servers.Names()
 	if !slices.Contains(names, server) {
-		return tools.Intent{}, tools.Refuse(tools.NotFound, "there is "+strings.Join(names, ", "), "there is no MCP server %q whose tools you have accepted", server)
+		return tools.Intent{}, tools.Refuse(tools.NotFound, text.ThereAre(names, len(names)), "there is no MCP server %q whose tools you have accepted", server)
 	}
 	raw, err := tools.Canonical(struct {
 		Server string `json:"server"`

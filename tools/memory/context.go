@@ -13,6 +13,7 @@ import (
 	"hob/daemon/fsguard"
 	index "hob/daemon/memory"
 	"hob/daemon/netguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -148,12 +149,12 @@ func (s items) find(ctx context.Context, call tools.Call, n ItemName) (tools.Con
 	}
 	hint := "context_tree (hob context tree) shows what there is"
 	if len(near) > 0 {
-		hint = "there is " + strings.Join(near, ", ")
+		hint = text.ThereAre(near, mostNear)
 	}
 	return it, tools.Refuse(tools.NotFound, hint, "there is no context item %s", n)
 }
 
-// near returns up to five items that are below a path or have a similar path. Names that others may have chosen are shown only to turns
+// near returns the items that are below a path, and up to five that have a similar path. Names that others may have chosen are shown only to turns
 // that have already read foreign text.
 func (s items) near(ctx context.Context, call tools.Call, n ItemName) (list []string, err error) {
 	all, err := s.Items.ContextItems(ctx, event.Filter{})
@@ -170,7 +171,7 @@ func (s items) near(ctx context.Context, call tools.Call, n ItemName) (list []st
 	for _, path := range tools.Nearest(n.Path, paths, mostNear) {
 		list = append(list, tools.ShownPath(n.Drive+":"+path))
 	}
-	return list[:min(len(list), mostNear)], err
+	return list, err
 }
 
 // meant returns the intent of a call.

@@ -8,6 +8,7 @@ import (
 
 	"hob/daemon/fsguard"
 	index "hob/daemon/memory"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -77,7 +78,7 @@ func (s getter) place(path string) (fsguard.Place, string, error) {
 func (s getter) nearby(name string) string {
 	names := slices.DeleteFunc(index.Names(s.guard), func(n string) bool { return n == name })
 	if near := tools.Nearest(name, names, 5); len(near) > 0 {
-		return "there is " + strings.Join(near, ", ")
+		return text.DidYouMean(near)
 	}
 	return "memory_search shows what there is"
 }

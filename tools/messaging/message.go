@@ -146,9 +146,9 @@ func (m messenger) resolve(ctx context.Context, in MessageInput) (event.Address,
 	}
 	hint := "hob knows no address except owner yet"
 	if near := tools.Nearest(in.To, names, 3); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, ", ") + "?"
+		hint = text.DidYouMean(near)
 	} else if len(names) > 0 {
-		hint = "known are " + strings.Join(names[:min(len(names), 12)], ", ")
+		hint = text.ThereAre(names, 12)
 	}
 	return "", tools.Refuse(tools.NotFound, hint, "hob does not know the address %q", text.Shorten(in.To, 80))
 }

@@ -120,7 +120,7 @@ func TestMessageRefuses(t *testing.T) {
 		want string
 	}{
 		{known, `{"to": "telegram:123465", "content": "x"}`, tools.NotFound, "did you mean telegram:123456?"},
-		{known, `{"to": "bob", "content": "x"}`, tools.NotFound, `does not know the address "bob"` + "\nhint: known are telegram:123456, ntfy:alerts"},
+		{known, `{"to": "bob", "content": "x"}`, tools.NotFound, `does not know the address "bob"` + "\nhint: there are: telegram:123456, ntfy:alerts"},
 		{directory{}, `{"to": "bob", "content": "x"}`, tools.NotFound, "knows no address except owner yet"},
 		{known, `{"to": "owner", "content": "  "}`, tools.Validation, "there is no text in it"},
 		{known, `{"to": "owner", "content": "x", "buttons": ["yes", " "]}`, tools.Validation, "buttons: want answers of 1 to 60 characters"},

@@ -9,6 +9,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/secret"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -122,7 +123,7 @@ func (h handler) find(call tools.Call, in ProcessInput) (*proc, error) {
 	}
 	hint := "there are none"
 	if len(known) > 0 {
-		hint = "there are " + strings.Join(known, ", ")
+		hint = text.ThereAre(known, len(known))
 	}
 	return nil, tools.Refuse(tools.NotFound, hint, "there is no process %q", in.ProcessID)
 }

@@ -299,7 +299,7 @@ func TestHandlingIsChecked(t *testing.T) {
 	}{
 		{map[string]any{"action": "stop"}, tools.Validation, "action"},
 		{map[string]any{"action": "poll"}, tools.Validation, "process_id: the action poll needs it"},
-		{map[string]any{"action": "poll", "process_id": "p1"}, tools.NotFound, "there are " + id},
+		{map[string]any{"action": "poll", "process_id": "p1"}, tools.NotFound, "there is: " + id},
 		{map[string]any{"action": "poll", "process_id": id, "filter": "("}, tools.Validation, "filter: "},
 		{map[string]any{"action": "poll", "process_id": id, "wait": 601}, tools.Validation, "wait"},
 		{map[string]any{"action": "input", "process_id": id}, tools.Validation, "needs a text"},

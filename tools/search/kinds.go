@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hob/daemon/glob"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -20,7 +21,7 @@ func ofKind(kind string) (*glob.Pattern, error) {
 	}
 	hint := "include takes any names: \"*." + kind + "\""
 	if near := tools.Nearest(kind, slices.Compact(known), 3); len(near) > 0 {
-		hint = "there is " + strings.Join(near, ", ") + "; " + hint
+		hint = text.DidYouMean(near) + " Or: " + hint
 	}
 	return nil, tools.Refuse(tools.Validation, hint, "%s: not a known type of files", tools.ShownPath(kind))
 }

@@ -142,7 +142,7 @@ func TestSpawn(t *testing.T) {
 		{args{}, 5, tools.Validation, "prompt"},
 		{args{"prompt": " \n"}, 5, tools.Validation, "there is no text in it"},
 		{args{"prompt": "p", "model": "huge"}, 5, tools.Validation, "there is small"},
-		{args{"prompt": "p", "resume": "t9_9"}, 5, tools.NotFound, "there are t4_1, t3_1"},
+		{args{"prompt": "p", "resume": "t9_9"}, 5, tools.NotFound, "there are: t4_1, t3_1"},
 		{args{"prompt": "p", "resume": "t4_1"}, 5, tools.Conflict, "has not ended yet"},
 		{args{"prompt": "p", "timeout": 5}, 5, tools.Validation, "timeout"},
 		{args{"prompt": "p"}, 0, tools.Conflict, "only a turn can start a sub-agent"},
@@ -195,7 +195,7 @@ func TestSubagents(t *testing.T) {
 		code tools.Code
 		want string
 	}{
-		{r, args{"action": "wait", "id": "t9_9"}, tools.NotFound, "there are t4_1, t3_1, t2_1"},
+		{r, args{"action": "wait", "id": "t9_9"}, tools.NotFound, "there are: t4_1, t3_1, t2_1"},
 		{rows{}, args{"action": "stop", "id": "t9_9"}, tools.NotFound, "has started none"},
 		{rows{}, args{"action": "stop"}, tools.Validation, "which one? 0 are open"},
 		{rows{agents: []tools.Agent{open("t4_1"), open("t4_2")}}, args{"action": "wait"}, tools.Validation, "which one? 2 are open"},

@@ -212,8 +212,8 @@ func TestWaitTask(t *testing.T) {
 		{args{"for": "400d"}, "at most a year"},
 		{args{"for": "soon"}, `"soon" is no duration`},
 		{args{"until": "soon"}, `"soon" is no time`},
-		{args{"event": "turn.finnished"}, "there is turn.finished"},
-		{args{"event": "x"}, "there is turn.finished, message.sent"},
+		{args{"event": "turn.finnished"}, "did you mean turn.finished?"},
+		{args{"event": "x"}, "there are: turn.finished, message.sent"},
 		{args{"event": "turn.finished:"}, "the key after the colon is missing"},
 	} {
 		if res := do(t, tool, c.args); res.Code != tools.Validation || !strings.Contains(res.Content, c.want) || res.Next != nil {

@@ -144,7 +144,7 @@ func find(ctx context.Context, agents Agents, call tools.Call, id string) (tools
 		for i, one := range list {
 			names[i] = one.ID
 		}
-		hint = "there are " + strings.Join(names, ", ")
+		hint = text.ThereAre(names, len(names))
 	}
 	return a, tools.Refuse(tools.NotFound, hint, "there is no sub-agent %q", shortID(id))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -104,9 +105,9 @@ func (s subagentsTool) meant(ctx context.Context, call tools.Call, in SubagentsI
 	}
 	// Without an id the call must be unambiguous.
 	if len(open) != 1 {
-		hint := "there are " + strings.Join(ids(list), ", ")
-		if len(list) == 0 {
-			hint = "this conversation has started none"
+		hint := "this conversation has started none"
+		if len(list) > 0 {
+			hint = text.ThereAre(ids(list), len(list))
 		}
 		return nil, tools.Refuse(tools.Validation, hint, "id: which one? %d are open", len(open))
 	}

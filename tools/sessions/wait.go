@@ -101,11 +101,7 @@ func (w waiter) event(subject string) (tools.Wait, error) {
 		return tools.Wait{}, tools.Refuse(tools.Validation, "", "event: the key after the colon is missing")
 	}
 	if !slices.Contains(w.events, kind) {
-		near := tools.Nearest(kind, w.events, 3)
-		if len(near) == 0 {
-			near = w.events
-		}
-		return tools.Wait{}, tools.Refuse(tools.Validation, "there is "+strings.Join(near, ", "), "event: there is no event type %q", shortID(kind))
+		return tools.Wait{}, tools.Refuse(tools.Validation, tools.Instead(kind, w.events, len(w.events)), "event: there is no event type %q", shortID(kind))
 	}
 	return tools.Wait{Kind: tools.ForEvent, Subject: subject}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hob/daemon/event"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -145,7 +146,7 @@ func find(from Accepted, name string) (Skill, string, error) {
 	}
 	hint := "skill with action list shows those that the owner has accepted"
 	if near := tools.Nearest(name, names, 3); len(near) > 0 {
-		hint = "there is " + strings.Join(near, ", ")
+		hint = text.DidYouMean(near)
 	}
 	return s, "", tools.Refuse(tools.NotFound, hint, "there is no accepted skill %q", name)
 }

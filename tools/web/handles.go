@@ -54,7 +54,7 @@ func (h asker) maySend(name string, t target) error {
 	case !ok:
 		known := "there is none: [tools.web.secrets] names them"
 		if len(h.Secrets) > 0 {
-			known = "there are: " + strings.Join(slices.Sorted(maps.Keys(h.Secrets)), ", ")
+			known = text.ThereAre(slices.Sorted(maps.Keys(h.Secrets)), len(h.Secrets))
 		}
 		return tools.Refuse(tools.Validation, known, "there is no secret %q", text.Shorten(name, 60))
 	case !slices.ContainsFunc(s.Hosts, func(host string) bool { return strings.EqualFold(strings.TrimSuffix(host, "."), t.host) }):

@@ -107,7 +107,7 @@ func (a *Account) unknown(part string) error {
 	for _, c := range a.s.Calendars {
 		names = append(names, c.Name)
 	}
-	return tools.Refuse(tools.NotFound, "there are: "+strings.Join(names, ", ")+" (hob account test caldav reads the list again)", "there is no calendar %q", text.Shorten(part, 60))
+	return tools.Refuse(tools.NotFound, text.ThereAre(names, len(names))+" (hob account test caldav reads the list again)", "there is no calendar %q", text.Shorten(part, 60))
 }
 
 // collect adds the instances of objects.

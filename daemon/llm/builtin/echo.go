@@ -98,16 +98,19 @@ func spoken(text string, now func() time.Time) string {
 	return "on " + at.Format("Monday, 2 January 2006") + clock
 }
 
-// similar returns a sentence with the names that are like the one that no job or watch has. The errors of the tools list them.
+// similar returns the names that are like the one that no job or watch has, in sentences. They are the hints of the tools.
 func similar(messages []llm.Message) string {
-	var names []string
+	var hints []string
 	for _, msg := range messages {
-		if _, hint, ok := strings.Cut(event.TextOf(msg.Parts), "\nhint: there is "); ok && msg.Role == llm.ToolRole && msg.IsError {
-			names = append(names, hint)
+		_, hint, ok := strings.Cut(event.TextOf(msg.Parts), "\nhint: ")
+		if !ok || msg.Role != llm.ToolRole || !msg.IsError {
+			continue
+		}
+		if strings.HasPrefix(hint, "there is: ") || strings.HasPrefix(hint, "there are: ") {
+			hints = append(hints, capital(hint)+".")
+		} else if strings.HasSuffix(hint, "?") {
+			hints = append(hints, capital(hint))
 		}
 	}
-	if len(names) == 0 {
-		return "list jobs and list watches show the names."
-	}
-	return "There is: " + strings.Join(names, ", ")
+	return cmp.Or(strings.Join(hints, " "), "list jobs and list watches show the names.")
 }

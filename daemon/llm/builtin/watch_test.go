@@ -74,7 +74,7 @@ func TestJobOrWatch(t *testing.T) {
 		calls  int
 	}{
 		{"the watch papers is paused", false, 0},
-		{"NOT_FOUND: there is no job papers\nhint: there is tea", true, 1},
+		{"NOT_FOUND: there is no job papers\nhint: did you mean tea?", true, 1},
 		{"PERMISSION_DENIED: there is no job for you", true, 0},
 	} {
 		a := asked(t, append(allTools(), offered("tool")...), append(said, called(1, cron), result(1, "t1_1", c.text, c.failed))...)
@@ -102,17 +102,17 @@ func TestNeitherJobNorWatch(t *testing.T) {
 	said := typed(1, "pause papers")
 	cron := asked(t, both, said).Calls[0]
 	cron.ID = "t1_1"
-	noJob := result(1, "t1_1", "NOT_FOUND: there is no job papers\nhint: there is tea", true)
+	noJob := result(1, "t1_1", "NOT_FOUND: there is no job papers\nhint: did you mean tea?", true)
 	watch := asked(t, both, said, called(1, cron), noJob).Calls[0]
 	watch.ID = "t1_2"
-	noWatch := result(1, "t1_2", "NOT_FOUND: there is no watch papers\nhint: there is notes", true)
-	if a := asked(t, both, said, called(1, cron), noJob, called(1, watch), noWatch); a.Text != "There is no job or watch named papers. There is: tea, notes" {
+	noWatch := result(1, "t1_2", "NOT_FOUND: there is no watch papers\nhint: there is: notes", true)
+	if a := asked(t, both, said, called(1, cron), noJob, called(1, watch), noWatch); a.Text != "There is no job or watch named papers. Did you mean tea? There is: notes." {
 		t.Errorf("%q", a.Text)
 	}
 	said = typed(1, "pause watch papers")
 	watch = asked(t, both, said).Calls[0]
 	watch.ID = "t1_2"
-	if a := asked(t, both, said, called(1, watch), noWatch); a.Text != "That did not work: there is no watch papers\nHint: there is notes" {
+	if a := asked(t, both, said, called(1, watch), noWatch); a.Text != "That did not work: there is no watch papers\nHint: there is: notes" {
 		t.Errorf("of a watch: %q", a.Text)
 	}
 }
