@@ -22,7 +22,7 @@ import (
 func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Report) error {
 	for i := range r.Items {
 		it := &r.Items[i]
-		if it.State != carried {
+		if it.State != imported {
 			continue
 		}
 		var err error
@@ -47,7 +47,7 @@ func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Re
 // earlier returns the item before number i that has the same place in hob's home, nil if there is none. In a dry run that place is still free.
 func (r *Report) earlier(i int) *Item {
 	for n := range r.Items[:i] {
-		if one := &r.Items[n]; r.DryRun && one.State == carried && one.Kind == r.Items[i].Kind && one.To == r.Items[i].To {
+		if one := &r.Items[n]; r.DryRun && one.State == imported && one.Kind == r.Items[i].Kind && one.To == r.Items[i].To {
 			return one
 		}
 	}

@@ -51,7 +51,7 @@ func (p *plan) clawDatabase(ctx context.Context) (jobs bool) {
 		list = append(list, clawRow(row))
 	}
 	planJobs(p, list, p.clawJob)
-	p.leave("other", clawStore, "the rest of it: conversations are not carried")
+	p.leave("other", clawStore, "the rest of it: conversations are not imported")
 	return len(list) > 0
 }
 

@@ -88,12 +88,12 @@ func TestClawDatabase(t *testing.T) {
 	before := files(t, dir)
 	got := lines(t, "openclaw", dir, true)
 	for _, want := range []string{
-		"carried job Weekly -> weekly (its answer goes to you and not to telegram 5550001; it uses hob's model and not opus; paused,",
-		"carried job Often -> often (it was off; paused,",
+		"imported job Weekly -> weekly (its answer goes to you and not to telegram 5550001; it uses hob's model and not opus; paused,",
+		"imported job Often -> often (it was off; paused,",
 		"left job When ->  (it runs only when a script says so; see hob cron add --gate)",
 		`left job Command ->  (it does not ask a model but runs something else ("command")`,
 		"left access state/openclaw.sqlite telegram: 5550009 ->",
-		"carried secret state/openclaw.sqlite/profiles.openai:default.key -> secrets/profiles-openai-default-key",
+		"imported secret state/openclaw.sqlite/profiles.openai:default.key -> secrets/profiles-openai-default-key",
 		"left other cron/jobs.json ->  (the jobs are those of state/openclaw.sqlite, which newer versions use)",
 		"left other state/openclaw.sqlite ->  (the rest of it",
 	} {
@@ -112,14 +112,14 @@ func TestClawDatabase(t *testing.T) {
 // The first databases had a document of each job, and no table of people.
 func TestFirstClawDatabase(t *testing.T) {
 	got := lines(t, "openclaw", clawHome(t, clawFirst), false)
-	for _, want := range []string{"carried job Old brief -> old-brief (paused,", "left job number 2 ->"} {
+	for _, want := range []string{"imported job Old brief -> old-brief (paused,", "left job number 2 ->"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
 }
 
-// A database that is none, or that is cut off, is named, and the rest is carried.
+// A database that is none, or that is cut off, is named, and the rest is imported.
 func TestBrokenClawDatabase(t *testing.T) {
 	for name, text := range map[string]string{"other": strings.Repeat("no database\n", 999), "cut": "SQLite format 3\x00\x10\x00"} {
 		dir := clawHome(t, "")
@@ -127,7 +127,7 @@ func TestBrokenClawDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := lines(t, "openclaw", dir, false)
-		for _, want := range []string{"failed other state/openclaw.sqlite ->  (it cannot be read: ", "carried file workspace/AGENTS.md", "carried job Morning brief"} {
+		for _, want := range []string{"failed other state/openclaw.sqlite ->  (it cannot be read: ", "imported file workspace/AGENTS.md", "imported job Morning brief"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is missing in\n%s", name, want, got)
 			}

@@ -12,7 +12,7 @@ var ParseJSON5 = parseJSON5
 // ReadPlan plans an import.
 var ReadPlan = readPlan
 
-// Scheduled returns the schedule and the zone that an item's job gets; "" if it is no job, or not carried.
+// Scheduled returns the schedule and the zone that an item's job gets; "" if it is no job, or not imported.
 func Scheduled(it Item) (schedule, zone string) {
 	if it.job == nil {
 		return "", ""
@@ -22,7 +22,7 @@ func Scheduled(it Item) (schedule, zone string) {
 
 // CarryFile copies one text, and returns the state of the item.
 func CarryFile(home, to, text string) (string, error) {
-	r := Report{Items: []Item{{Kind: "file", To: to, State: carried, text: []byte(text)}}}
+	r := Report{Items: []Item{{Kind: "file", To: to, State: imported, text: []byte(text)}}}
 	err := carryFile(home, &r, 0)
 	return r.Items[0].State, err
 }

@@ -87,8 +87,8 @@ func TestImportOnAFullDisk(t *testing.T) {
 	wanted := stopped(t, home, dir, "the disk is full")
 	code, text := run(t, home, dir, false)
 	for _, want := range []string{"\nfailed:\n  file    workspace/AGENTS.md (workspace/AGENTS.md cannot be written: the disk is full; free some space)\n", " items failed\n", "run the same command again"} {
-		if !strings.Contains(text, want) || strings.Contains(text, "\ncarried:") || code != 1 {
-			t.Errorf("exit code %d, and %q is missing, or something is carried, in\n%s", code, want, text)
+		if !strings.Contains(text, want) || strings.Contains(text, "\nimported:") || code != 1 {
+			t.Errorf("exit code %d, and %q is missing, or something is imported, in\n%s", code, want, text)
 		}
 	}
 	if err := os.Remove(taken); err != nil {
@@ -107,7 +107,7 @@ func TestImportOnAFullDisk(t *testing.T) {
 		t.Errorf("with room the exit code is %d", code)
 	}
 	for _, it := range list {
-		if key := it.Kind + " " + it.From; (it.State == "carried") != wanted[key] {
+		if key := it.Kind + " " + it.From; (it.State == "imported") != wanted[key] {
 			t.Errorf("with room %s is %s (%s)", key, it.State, it.Why)
 		}
 	}
@@ -116,7 +116,7 @@ func TestImportOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A folder of hob's home on a read-only disk: what belongs elsewhere is carried, and the same command carries the rest later.
+// A folder of hob's home on a read-only disk: what belongs elsewhere is imported, and the same command carries the rest later.
 func TestImportIntoAReadOnlyFolder(t *testing.T) {
 	dir, home := clawHome(t, clawLater), emptyHome(t)
 	running(t, home)
@@ -188,7 +188,7 @@ func TestPlanWithoutPermission(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
-	if !strings.Contains(got, "carried file workspace/SOUL.md") || strings.Contains(got, "permission denied") {
+	if !strings.Contains(got, "imported file workspace/SOUL.md") || strings.Contains(got, "permission denied") {
 		t.Errorf("a readable file is missing, or an error is raw:\n%s", got)
 	}
 }

@@ -46,8 +46,8 @@ func hermes(_ context.Context, p *plan) error {
 	planJobs(p, p.storedJobs(), func(j hermesJob) (job, []string, error) { return p.hermesJob(j, zone) })
 	p.hermesPeople()
 	p.rest(".", []string{"SOUL.md", "AGENTS.md", "memories", "skills", "cron", "pairing", "platforms"}, map[string]string{
-		hermesSettings: "the rest of it: hob has other settings: hob setup, hob channels add", "auth.json": "logins are not carried: hob model login",
-		"sessions": "conversations are not carried", "state.db": "conversations are not carried", "logs": "logs",
+		hermesSettings: "the rest of it: hob has other settings: hob setup, hob channels add", "auth.json": "logins are not imported: hob model login",
+		"sessions": "conversations are not imported", "state.db": "conversations are not imported", "logs": "logs",
 		"profiles": "each profile is another agent: hob import hermes PROFILE, with a home of its own", "plugins": "hob has no plug-ins; MCP servers add tools",
 		"hooks": "hob's hooks are others: docs/jobs-and-hooks.md", "skins": "hob has no themes", "hermes-agent": "the other program itself",
 	})
@@ -59,7 +59,7 @@ func (p *plan) hermesBundled() map[string]bool {
 	bundled := map[string]bool{}
 	text, err := p.folder.text("skills/.bundled_manifest")
 	if err != nil {
-		return bundled // without the list every skill is carried, and still not in use before it is accepted
+		return bundled // without the list every skill is imported, and still not in use before it is accepted
 	}
 	for line := range strings.Lines(string(text)) {
 		name, _, _ := strings.Cut(strings.TrimSpace(line), ":")

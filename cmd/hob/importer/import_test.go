@@ -106,23 +106,23 @@ func jobs(t *testing.T, home string) string {
 	return string(text)
 }
 
-// The database of OpenClaw is imported a second time: nothing is carried, and no file, job or skill is another one.
+// The database of OpenClaw is imported a second time: nothing is imported, and no file, job or skill is another one.
 func TestClawDatabaseTwice(t *testing.T) {
 	dir, home := clawHome(t, clawLater), emptyHome(t)
 	running(t, home)
-	made := map[string]string{} // what the first import has carried, by its source
+	made := map[string]string{} // what the first import has imported, by its source
 	list, code := imported(t, home, dir)
 	if code != 0 {
 		t.Errorf("exit code %d: %v", code, list)
 	}
 	for _, it := range list {
-		if it.State == "carried" {
+		if it.State == "imported" {
 			made[it.Kind+" "+it.From] = it.To
 		}
 	}
 	for _, want := range []string{"job Weekly", "job Often", "file workspace/AGENTS.md", "skill skills/tidy", "secret state/openclaw.sqlite/profiles.openai:default.key"} {
 		if made[want] == "" {
-			t.Errorf("%s is not carried: %v", want, made)
+			t.Errorf("%s is not imported: %v", want, made)
 		}
 	}
 	own := func() string {
@@ -138,7 +138,7 @@ func TestClawDatabaseTwice(t *testing.T) {
 	}
 	for _, it := range list {
 		key := it.Kind + " " + it.From
-		if to, ok := made[key]; ok && (it.State != "already" || it.To != to) || !ok && it.State == "carried" {
+		if to, ok := made[key]; ok && (it.State != "already" || it.To != to) || !ok && it.State == "imported" {
 			t.Errorf("the second time %s is %s -> %s (%s), and was -> %s", key, it.State, it.To, it.Why, to)
 		}
 	}
@@ -168,7 +168,7 @@ func TestDryRunSaysWhatTheImportSays(t *testing.T) {
 		change func()
 		states []string // some item has each
 	}{
-		{"an empty home", func() { put(filepath.Join(home, "workspace", "SOUL.md"), "Mine.") }, []string{"carried", "kept", "left"}},
+		{"an empty home", func() { put(filepath.Join(home, "workspace", "SOUL.md"), "Mine.") }, []string{"imported", "kept", "left"}},
 		{"all is there", func() {}, []string{"already", "kept", "left"}},
 		{"the other program has changed", func() {
 			put(filepath.Join(dir, "workspace", "USER.md"), "Another.")

@@ -1,4 +1,4 @@
-// Package importer carries the files, skills and jobs of another agent over into hob's home. It reads only that one folder, overwrites
+// Package importer copies the files, skills and jobs of another agent into hob's home. It reads only that one folder, overwrites
 // nothing, gives no rights, and says of each thing what became of it. Skills and jobs wait until the owner accepts them.
 package importer
 
@@ -25,7 +25,7 @@ import (
 type Report struct {
 	Program string `json:"program"` // openclaw or hermes
 	From    string `json:"from"`
-	DryRun  bool   `json:"dry_run"` // nothing was changed: carried means that it would be
+	DryRun  bool   `json:"dry_run"` // nothing was changed: imported means that it would be
 	Items   []Item `json:"items"`
 
 	Unchecked string `json:"unchecked,omitempty"` // why a dry run has not compared skills and jobs with those of hob
@@ -35,9 +35,9 @@ type Report struct {
 func Command(a *cli.App) *cobra.Command {
 	var dry, secrets bool
 	cmd := &cobra.Command{
-		Use: "import PROGRAM DIR", Short: "Carry files, skills and jobs over from OpenClaw or Hermes Agent",
-		Long: "Copy workspace files, memory, skills and jobs of another program from its folder DIR, for example ~/.openclaw or ~/.hermes, and list what was not carried and why.\n" +
-			"Nothing is overwritten. Skills are not used before you accept them, jobs come paused and without rights, and nobody is paired. It can be repeated. If something cannot be read or written, the rest is carried all the same, and the exit code is 1.",
+		Use: "import PROGRAM DIR", Short: "Import files, skills and jobs from OpenClaw or Hermes Agent",
+		Long: "Copy workspace files, memory, skills and jobs of another program from its folder DIR, for example ~/.openclaw or ~/.hermes, and list what was not imported and why.\n" +
+			"Nothing is overwritten. Skills are not used before you accept them, jobs come paused and without rights, and nobody is paired. It can be repeated. If something cannot be read or written, the rest is imported all the same, and the exit code is 1.",
 		Example: "  hob import --dry-run openclaw ~/.openclaw\n  hob import openclaw ~/.openclaw\n  hob import --secrets hermes ~/.hermes",
 		Args:    cli.Exactly(2, "openclaw or hermes, and its DIR"), ValidArgsFunction: cli.Words("openclaw", "hermes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -111,8 +111,8 @@ func readPlan(ctx context.Context, program, dir string, secrets bool) (Report, e
 	}
 	if !secrets {
 		for i, it := range p.items {
-			if it.Kind == "secret" && it.State == carried {
-				p.items[i] = Item{Kind: "secret", From: it.From, State: left, Why: "secrets are carried only with --secrets"}
+			if it.Kind == "secret" && it.State == imported {
+				p.items[i] = Item{Kind: "secret", From: it.From, State: left, Why: "secrets are imported only with --secrets"}
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func show(a *cli.App, r Report) error {
 			bad++
 		}
 	}
-	problem := &cli.Problem{Text: console.Plural(bad, "item") + " failed", Hint: "remove the causes that are listed, and run the same command again: it carries only what is missing", Doc: r}
+	problem := &cli.Problem{Text: console.Plural(bad, "item") + " failed", Hint: "remove the causes that are listed, and run the same command again: it imports only what is missing", Doc: r}
 	switch {
 	case a.JSON && bad > 0:
 		return problem // Exit prints its document
@@ -139,7 +139,7 @@ func show(a *cli.App, r Report) error {
 		return a.Document(r)
 	}
 	heads := []struct{ state, head, dry string }{
-		{carried, "carried", "would be carried"}, {already, "already there", ""}, {kept, "kept: yours is different and was not changed", ""}, {left, "not carried", ""}, {failed, "failed", ""},
+		{imported, "imported", "would be imported"}, {already, "already there", ""}, {kept, "kept: yours is different and was not changed", ""}, {left, "not imported", ""}, {failed, "failed", ""},
 	}
 	var b strings.Builder
 	for _, h := range heads {

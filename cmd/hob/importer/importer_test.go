@@ -58,7 +58,7 @@ func TestPlans(t *testing.T) {
 // A workspace alone can be imported too.
 func TestWorkspaceAlone(t *testing.T) {
 	got := lines(t, "openclaw", "testdata/openclaw/workspace", false)
-	for _, want := range []string{"carried file AGENTS.md -> workspace/AGENTS.md", "carried file memory/2026-02-01.md -> workspace/memory/2026-02-01.md", "left other canvas"} {
+	for _, want := range []string{"imported file AGENTS.md -> workspace/AGENTS.md", "imported file memory/2026-02-01.md -> workspace/memory/2026-02-01.md", "left other canvas"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -162,7 +162,7 @@ func TestTimesWithoutOffset(t *testing.T) {
 	}
 }
 
-// What is hostile or broken is left with a reason, and the rest is carried.
+// What is hostile or broken is left with a reason, and the rest is imported.
 func TestHostileFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a right there")
@@ -202,7 +202,7 @@ func TestHostileFolder(t *testing.T) {
 	}
 	got := lines(t, "openclaw", dir, true)
 	for _, want := range []string{
-		"carried file workspace/AGENTS.md", "left file workspace/USER.md ->  (it is not text)", "left file workspace/IDENTITY.md ->  (it is empty)",
+		"imported file workspace/AGENTS.md", "left file workspace/USER.md ->  (it is not text)", "left file workspace/IDENTITY.md ->  (it is empty)",
 		"left file workspace/memory/long.md ->  (it is too long (1.0 GB; at most 1.0 MB))", "left file workspace/SOUL.md ->  (it is a link, and links are not followed)",
 		"left file workspace/memory/folder.md ->  (it is a link", "left other openclaw.json ->  (it cannot be used: line 1: a value is missing)",
 		"left job ../../x\x00 ->  (hob does not have its schedule: every -5ms is too often", "-> üüüüüüüüüüüüüüüüüüüüüüüüüüüüüü (paused", "left job long ->  (hob does not have its schedule: that period is too long", "left job number 4", "left job number 3",
@@ -227,7 +227,7 @@ func TestHostileFolder(t *testing.T) {
 func TestCarryFile(t *testing.T) {
 	home := t.TempDir()
 	path := func(name string) string { return filepath.Join(home, filepath.FromSlash(name)) }
-	for _, c := range []struct{ text, want string }{{"one", "carried"}, {"one", "already"}, {"two", "kept"}} {
+	for _, c := range []struct{ text, want string }{{"one", "imported"}, {"one", "already"}, {"two", "kept"}} {
 		if state, err := importer.CarryFile(home, "workspace/memory/a.md", c.text); err != nil || state != c.want {
 			t.Errorf("%s: %s, %v", c.text, state, err)
 		}
@@ -245,7 +245,7 @@ func TestCarryFile(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := importer.CarryFile(home, "workspace/b.md", "b"); err != nil || state != "carried" {
+	if state, err := importer.CarryFile(home, "workspace/b.md", "b"); err != nil || state != "imported" {
 		t.Errorf("%s, %v", state, err)
 	}
 	for _, to := range []string{"workspace/c.md", "workspace/out/new.md"} {

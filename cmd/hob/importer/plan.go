@@ -23,7 +23,7 @@ type Item struct {
 	Kind  string `json:"kind"`         // file, skill, job, access, secret, other
 	From  string `json:"from"`         // its path below the folder, or its name
 	To    string `json:"to,omitempty"` // its path below hob's home, or its name in hob
-	State string `json:"state"`        // carried, already (it was there), kept (yours is another), failed (try again after the reason is gone), left
+	State string `json:"state"`        // imported, already (it was there), kept (yours is another), failed (try again after the reason is gone), left
 	Why   string `json:"why,omitempty"`
 
 	text []byte // of a file or secret
@@ -31,16 +31,16 @@ type Item struct {
 	job  *job
 }
 
-// The states of an item. In a plan everything that can be carried is.
+// The states of an item. In a plan everything that can be imported is.
 const (
-	carried = "carried"
-	already = "already"
-	kept    = "kept"
-	failed  = "failed"
-	left    = "left"
+	imported = "imported"
+	already  = "already"
+	kept     = "kept"
+	failed   = "failed"
+	left     = "left"
 )
 
-// plan is what will be carried, and what is left with the reason.
+// plan is what will be imported, and what is left with the reason.
 type plan struct {
 	folder *folder
 	now    time.Time
@@ -48,7 +48,7 @@ type plan struct {
 	used   map[string]bool // names of jobs in the plan
 }
 
-// leave notes something that is not carried. It has failed if it could not be read.
+// leave notes something that is not imported. It has failed if it could not be read.
 func (p *plan) leave(kind, from, format string, args ...any) {
 	why, state := fmt.Errorf(format, args...), left
 	if unread := (*unreadError)(nil); errors.As(why, &unread) {
@@ -70,7 +70,7 @@ func (p *plan) file(from, to, note string, change func([]byte) []byte) {
 		if change != nil {
 			text = change(text)
 		}
-		p.items = append(p.items, Item{Kind: "file", From: from, To: "workspace/" + to, State: carried, Why: note, text: text})
+		p.items = append(p.items, Item{Kind: "file", From: from, To: "workspace/" + to, State: imported, Why: note, text: text})
 	}
 }
 
@@ -117,7 +117,7 @@ func (p *plan) skills(dir string, skip map[string]bool) {
 			p.leave("skill", from, "it comes with the other program and is not yours")
 			continue
 		}
-		p.items = append(p.items, Item{Kind: "skill", From: from, To: path.Base(from), State: carried, Why: "read it, then: hob skills trust " + path.Base(from)})
+		p.items = append(p.items, Item{Kind: "skill", From: from, To: path.Base(from), State: imported, Why: "read it, then: hob skills trust " + path.Base(from)})
 	}
 }
 
@@ -144,7 +144,7 @@ func (p *plan) storedJobs() []json.RawMessage {
 	return store.Jobs
 }
 
-// planJobs plans jobs. convert returns why a job cannot be carried.
+// planJobs plans jobs. convert returns why a job cannot be imported.
 func planJobs[J any](p *plan, jobs []json.RawMessage, convert func(J) (made job, notes []string, err error)) {
 	for i, raw := range jobs {
 		var name struct{ Name string }
@@ -183,7 +183,7 @@ func (p *plan) addJob(j job, notes []string) {
 	p.used[j.Name] = true
 	j.Action = "add"
 	notes = append(notes, "paused, and without rights: hob cron resume "+j.Name)
-	p.items = append(p.items, Item{Kind: "job", From: from, To: j.Name, State: carried, Why: strings.Join(notes, "; "), job: &j})
+	p.items = append(p.items, Item{Kind: "job", From: from, To: j.Name, State: imported, Why: strings.Join(notes, "; "), job: &j})
 }
 
 // at plans the schedule of a job that runs once. A time without an offset is read in a zone.
@@ -237,7 +237,7 @@ func (p *plan) allowed(where string, ids []string) {
 	}
 }
 
-// mcpServers notes MCP servers. They are started with rights and secrets that the owner gives, so they are not carried.
+// mcpServers notes MCP servers. They are started with rights and secrets that the owner gives, so they are not imported.
 func (p *plan) mcpServers(where string, list map[string]any) {
 	for _, name := range sorted(list) {
 		p.leave("other", where+"."+name, "an MCP server: hob mcp add %s", name)
@@ -255,7 +255,7 @@ func (p *plan) secret(from, value string) {
 		return // a reference to a variable, or no single value
 	}
 	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(path.Base(from)), "-"), "-")
-	p.items = append(p.items, Item{Kind: "secret", From: from, To: "secrets/" + name, State: carried, Why: `refer to it as "file:secrets/` + name + `"`, text: []byte(value + "\n")})
+	p.items = append(p.items, Item{Kind: "secret", From: from, To: "secrets/" + name, State: imported, Why: `refer to it as "file:secrets/` + name + `"`, text: []byte(value + "\n")})
 }
 
 // env plans the secrets of a file of variables, and calls other for the rest.
