@@ -113,7 +113,7 @@ func memoryStatus(s api.MemoryStatus, clock cli.Clock) string {
 	case s.Synced.IsZero():
 		b.WriteString("it was not compared with the files since the start; the next search does that\n")
 	default:
-		fmt.Fprintf(&b, "last compared with the files %s: %s read, %d removed\n", clock(s.Synced), console.Plural(s.Read, "changed file"), s.Gone)
+		fmt.Fprintf(&b, "last compared with the files %s: %s read, %d removed; hob memory list and the next search read later changes\n", clock(s.Synced), console.Plural(s.Read, "changed file"), s.Gone)
 	}
 	if s.Error != "" {
 		fmt.Fprintf(&b, "that failed: %s\n", console.OneLine(s.Error))
