@@ -20,7 +20,7 @@ import (
 func skillsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("skills", "Teach hob certain work, with folders of instructions",
 		skillsListCommand(a),
-		cli.Show(a, api.ShowSkill, "SKILL", "Show a skill with its files, and whether it is in use", nil),
+		cli.Show(a, api.ShowSkill, "SKILL", "Show the text and files of a skill, and whether it is in use", nil),
 		skillsCheckCommand(a),
 		skillsTrustCommand(a),
 		skillsAddCommand(a),

@@ -26,12 +26,13 @@ type Skill struct {
 	License       string   `json:"license,omitempty"`
 	Compatibility string   `json:"compatibility,omitempty"`
 	Tools         []string `json:"allowed_tools,omitzero"` // nil: all
-	Scripts       int      `json:"scripts"`
-	Files         []string `json:"files,omitempty"` // besides SKILL.md
+	Scripts       int      `json:"scripts"`                // files that can run
+	Files         []string `json:"files,omitempty"`        // besides SKILL.md
 	Bytes         int      `json:"bytes,omitempty"`
-	Hash          string   `json:"hash,omitempty"`    // of what the folder holds now
-	InUse         string   `json:"in_use,omitempty"`  // hash of the copy that is used; "": none
-	Problem       string   `json:"problem,omitempty"` // what is wrong with the folder
+	Hash          string   `json:"hash,omitempty"`     // of what the folder holds now
+	InUse         string   `json:"in_use,omitempty"`   // hash of the copy that is used; "": none
+	Problem       string   `json:"problem,omitempty"`  // what is wrong with the folder
+	Text          string   `json:"skill_md,omitempty"` // SKILL.md of the folder, or of the copy in use if the folder has none; "" in lists
 }
 
 // SkillSource says where a skill comes from, or which one is checked.

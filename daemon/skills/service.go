@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,7 +108,9 @@ func (s *Service) List(ctx context.Context) ([]api.Skill, error) {
 	slices.Sort(names)
 	list := []api.Skill{}
 	for _, name := range names {
-		list = append(list, s.view(name, rows))
+		v := s.view(name, rows)
+		v.Text = "" // Show has it
+		list = append(list, v)
 	}
 	if problem != "" {
 		list = append(list, api.Skill{Name: "(more)", State: "broken", Problem: problem})
@@ -137,7 +140,7 @@ func unknown(name string) error {
 
 // view reads a folder and says what the rows know of it.
 func (s *Service) view(name string, rows []api.SkillRow) api.Skill {
-	v, _, _ := s.look(name)
+	v, t, _ := s.look(name)
 	v.State = "new"
 	decided := api.SkillState("")
 	for _, r := range rows {
@@ -153,6 +156,7 @@ func (s *Service) view(name string, rows []api.SkillRow) api.Skill {
 	case v.InUse != "" && v.Hash == "": // its folder is gone, or cannot be read
 		v.State = "changed"
 		if have, err := readPinned(filepath.Join(s.Copies.Dir, v.InUse)); err == nil {
+			t = have
 			text, _ := have.text()
 			h, _, _ := parse(name, text) // it was good when it was accepted
 			v.Description, v.Tools, v.Files, v.Scripts = h.Description, h.Tools, have.others(), have.scripts()
@@ -167,6 +171,8 @@ func (s *Service) view(name string, rows []api.SkillRow) api.Skill {
 	case decided == api.SkillAsked || decided == api.SkillRefused:
 		v.State = string(decided)
 	}
+	text, _ := t.text() // a folder without it is broken, and its problem says so
+	v.Text = string(text)
 	return v
 }
 
@@ -277,13 +283,22 @@ func (t tree) others() (list []string) {
 	return list
 }
 
+// scripts counts the files that can run.
 func (t tree) scripts() (n int) {
 	for _, f := range t.files {
-		if strings.HasPrefix(f.path, "scripts/") {
+		if f.runs() {
 			n++
 		}
 	}
 	return n
+}
+
+// runs reports whether a file is made to run: by its folder, its executable bit, its first line or the end of its name. The bit alone
+// does not say it, because "sh FILE" runs a file without it, and Windows has none.
+func (f file) runs() bool {
+	endings := []string{".bash", ".bat", ".cjs", ".cmd", ".js", ".mjs", ".pl", ".ps1", ".py", ".rb", ".sh", ".ts", ".zsh"}
+	return strings.HasPrefix(f.path, "scripts/") || f.exec || strings.HasPrefix(string(f.data), "#!") ||
+		slices.Contains(endings, strings.ToLower(path.Ext(f.path)))
 }
 
 func (t tree) bytes() (n int) {
