@@ -129,7 +129,7 @@ func compactCommand(a *cli.App) *cobra.Command {
 func sessionsRemoveCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm SESSION", Short: "Forget a conversation for good", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, api.Sessions),
-		Long:    "Forget a conversation: what was said in it, its stored files, its summaries and its sub-agents go for good; turns and their costs stay in the lists, without a text. hob names the backups that still hold it. What is written to its name later begins a new one. To keep it out of the list only: hob sessions archive.",
+		Long:    "Forget a conversation: what was said in it, its stored files, its summaries and its sub-agents go for good; its turns and their costs stay in the lists of turns, without a text. hob names the backups that still hold it. What is written to its name later begins a new one. To keep it out of the list only: hob sessions archive.",
 		Example: "  hob sessions rm garden\n  hob sessions rm --yes garden",
 	}
 	yes := cli.YesFlag(cmd)

@@ -60,9 +60,9 @@ func (r Sessions) agents(ctx context.Context, where string, args ...any) ([]tool
 	return list, nil
 }
 
-// Talks lists conversations, newest first. An empty kind means all.
+// Talks lists conversations, newest first, without those that nothing is left of. An empty kind means all.
 func (r Sessions) Talks(ctx context.Context, kind string, limit, offset int) ([]tools.Talk, error) {
-	return r.talks(ctx, whereFilter(event.Filter{State: kind}, "s.kind = ?1", "")+" ORDER BY s.id DESC LIMIT ?2 OFFSET ?3", kind, limit, offset)
+	return r.talks(ctx, whereFilter(event.Filter{State: kind}, "s.kind = ?1", "")+" AND NOT "+nothingLeft+" ORDER BY s.id DESC LIMIT ?2 OFFSET ?3", kind, limit, offset)
 }
 
 // Talk returns a conversation by its id or its key; false if there is none.

@@ -39,16 +39,27 @@ func (r Sessions) PutAway(ctx context.Context, name string) error {
 	})
 }
 
-// BringBack makes an archived session live again. It fails if another live session has the same key. A live session stays as it is.
+// nothingLeft selects the sessions s that were forgotten, or ended before anything was said in them. Their rows stay for the costs of their turns.
+const nothingLeft = "(s.archived > 0 AND s.revive = 0 AND NOT EXISTS (SELECT 1 FROM items i WHERE i.session = s.id))"
+
+// BringBack makes an archived session live again. It fails if another live session has the same key, or nothing is left of the session. A
+// live session stays as it is.
 func (r Sessions) BringBack(ctx context.Context, name string) error {
 	return r.core.write(ctx, func(tx *Tx) error {
 		s, err := namedSession(tx, name)
+		if fault, ok := event.AsFault(err); ok { // a key does not lead to a session that has ended: several can have had it
+			return event.NewFault(fault.Kind, "hob sessions list --archived shows them with their ids", "no archived session comes back by the name %s", name)
+		}
 		if err != nil || s.live {
 			return err
 		}
 		var other int64
-		if err := tx.One("SELECT coalesce(max(id), 0) FROM sessions WHERE key = ? AND archived = 0", []any{s.key}, &other); err != nil {
+		var gone bool
+		if err := tx.One("SELECT coalesce(max(id), 0), (SELECT "+nothingLeft+" FROM sessions s WHERE s.id = ?2) FROM sessions WHERE key = ?1 AND archived = 0", []any{s.key, s.id}, &other, &gone); err != nil {
 			return err
+		}
+		if gone {
+			return event.NewFault(event.Clash, "what is written to its name "+s.key+" begins a new one", "session %s cannot come back: it is forgotten, and nothing is left of it", name)
 		}
 		if other != 0 {
 			return event.NewFault(event.Clash, "archive that one first: hob sessions archive "+s.key, "session %s cannot come back: session %d has its key %s now", name, other, s.key)

@@ -68,9 +68,18 @@ func TestForgetRemovesEveryWordOfASession(t *testing.T) {
 	if len(s.holds("pineapple")) == 0 {
 		t.Error("another session is gone")
 	}
-	list := s.sessions("archived")
-	if len(list) != 1 || list[0].Items != 0 || list[0].Title != "" {
-		t.Errorf("%+v", list)
+	// It is in no list, and does not come back; its row stays for the costs.
+	talks, err := s.Sessions.Talks(ctx, "", 10, 0)
+	if list := s.sessions(""); err != nil || len(list) != 1 || list[0].Key != "main" || len(s.sessions("archived")) != 0 || len(talks) != 1 {
+		t.Errorf("%+v and %+v, %v", list, talks, err)
+	}
+	for _, name := range []string{"1", "garden"} {
+		if fault, ok := event.AsFault(s.Sessions.BringBack(ctx, name)); !ok || fault.Hint == "" || !strings.Contains(fault.Text, "come") {
+			t.Errorf("%s comes back: %v", name, fault)
+		}
+	}
+	if left, err := s.SessionNamed(ctx, "1"); err != nil || left.Turns != 1 || left.Title != "" || left.Archived.IsZero() {
+		t.Errorf("%+v, %v", left, err)
 	}
 	// The row of the input stays, so that the same message is not accepted again.
 	again := in

@@ -89,21 +89,13 @@ func outboxRows(ctx context.Context, read *sqlite.Readers, where string, args ..
 	})
 }
 
-// SessionRows lists sessions, the live ones first, then newest first.
+// SessionRows lists sessions, the live ones first, then newest first. It leaves out those that nothing is left of.
 func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]api.Session, error) {
 	kind := whereFilter(event.Filter{Name: f.Name}, "", "kind = ?2")
-	live, ended := "archived = 0 AND "+kind, "archived > 0 AND "+kind
-	switch f.State {
-	case "":
-	case "live":
-		ended = "false"
-	default:
-		live = "false"
-	}
+	live, ended := "archived = 0 AND ?1 IN ('', 'live') AND "+kind, "archived > 0 AND ?1 <> 'live' AND NOT "+nothingLeft+" AND "+kind
 	// The rows are chosen before they are counted, which takes longer.
-	const newest = "SELECT id FROM (SELECT id FROM sessions WHERE %s ORDER BY id DESC LIMIT ?3)"
-	chosen := fmt.Sprintf(newest+" UNION ALL "+newest+" LIMIT ?3", live, ended)
-	return sessionRows(ctx, s.read, "?1 = ?1 AND id IN ("+chosen+") ORDER BY archived > 0, id DESC", f.State, f.Name, rowLimit(f))
+	const newest = "SELECT id FROM (SELECT id FROM sessions s WHERE %s ORDER BY id DESC LIMIT ?3)"
+	return sessionRows(ctx, s.read, "id IN ("+fmt.Sprintf(newest+" UNION ALL "+newest+" LIMIT ?3", live, ended)+") ORDER BY archived > 0, id DESC", f.State, f.Name, rowLimit(f))
 }
 
 // sessionRows reads sessions with the numbers of their items and turns.
