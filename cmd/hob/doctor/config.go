@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/config"
 	"hob/daemon"
 	"hob/daemon/event"
 	"hob/daemon/secret"
@@ -81,10 +83,17 @@ func (v *findings) prompt(s *facts) {
 	}
 }
 
-// checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that
-// they name. Only their adapters know the secrets of channels, so hob channels test checks those.
+// checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that hold a secret, whatever
+// it is for. Only their adapters know whether the secrets of channels are right, so hob channels test checks those.
 func checkSecrets(ctx context.Context, s *facts) Result {
+	var v findings
+	if err := v.secretFiles(s); err != nil {
+		return Result{State: Fail, Found: err.Error()}
+	}
 	if s.config == nil {
+		if v.state != "" {
+			return v.result("")
+		}
 		return skipCheck("the config cannot be read")
 	}
 	// The keys are indexed by their name in the config, which the findings use.
@@ -92,7 +101,6 @@ func checkSecrets(ctx context.Context, s *facts) Result {
 	for name, m := range s.config.Models {
 		keys["models."+name+".api_key"] = m.APIKey
 	}
-	var v findings
 	resolver := secret.Resolver{Home: s.home}
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
@@ -102,16 +110,12 @@ func checkSecrets(ctx context.Context, s *facts) Result {
 		}
 		n++
 		if !secret.IsReference(ref) {
-			v.literal(s, name)
+			v.add(Warn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s is in config.toml itself", name)
 			continue
 		}
 		// The value itself is thrown away; only the error matters.
 		if _, err := resolver.Resolve(ctx, name, ref); err != nil {
 			v.unresolved(s, name, ref, err)
-		}
-		// A key in a file is as safe as the permissions of the file.
-		if path, ok := strings.CutPrefix(ref, "file:"); ok {
-			v.private(s.filePath(strings.TrimSpace(path)), 0o600)
 		}
 	}
 	if n == 0 {
@@ -120,14 +124,43 @@ func checkSecrets(ctx context.Context, s *facts) Result {
 	return v.result("%d of %d keys of models can be read, by you only", n, n)
 }
 
-// literal reports a key that is written into the config itself. The file's permissions come first: if others
-// can read it, that is worse than the key in it.
-func (v *findings) literal(s *facts, name string) {
-	before := len(v.fixes)
-	v.private(filepath.Join(s.home, "config.toml"), 0o600)
-	if len(v.fixes) == before {
-		v.add(Warn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s is in config.toml itself", name)
+// secretFiles checks the rights of every file that holds a secret: those that the config names, those in the folders for secrets, named or
+// not, and config.toml with its copy if a secret itself is in it.
+func (v *findings) secretFiles(s *facts) error {
+	var list []string
+	for _, pattern := range []string{"secrets/*", "state/secrets/*"} {
+		found, err := fs.Glob(os.DirFS(s.home), pattern)
+		if err != nil {
+			return err
+		}
+		for _, name := range found {
+			if path := filepath.Join(s.home, filepath.FromSlash(name)); !isFolder(path) {
+				list = append(list, path)
+			}
+		}
 	}
+	// Without the environment, because a variable is not in the file. A file that cannot be read is a finding of the check config.
+	file := filepath.Join(s.home, "config.toml")
+	if written, _, err := config.Load(file, nil); err == nil {
+		for _, one := range written.Secrets {
+			if path, ok := strings.CutPrefix(strings.TrimSpace(one.Value), "file:"); ok {
+				list = append(list, s.filePath(strings.TrimSpace(path)))
+			} else if !secret.IsReference(one.Value) {
+				list = append(list, file, s.state("config.good.toml"))
+			}
+		}
+	}
+	slices.Sort(list)
+	for _, path := range slices.Compact(list) {
+		v.private(path, 0o600)
+	}
+	return nil
+}
+
+// isFolder follows no link.
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
 }
 
 // unresolved records a reference that cannot be resolved. An env: reference is only a warning while a daemon runs, because a service has

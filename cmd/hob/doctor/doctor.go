@@ -104,7 +104,7 @@ func checks() []check {
 		{"files", "token, socket, databases and backups are closed to others", "anyone who can read them can read everything, or act as you", open, checkFiles},
 		{"config", "the config can be read, and hob uses all of it", "hob does not use the parts of the config that are wrong", nil, checkConfig},
 		{"roots", "the folders that you have opened to the tools exist", "tools cannot use a folder that is not there", open, checkRoots},
-		{"secrets", "the keys of models can be read, by you only", "a model without its key does not work, and others can use a key that they can read", open, limited(checkSecrets)},
+		{"secrets", "the keys of models can be read, and every file with a secret is closed to others", "a model without its key does not work, and others can use a key that they can read", open, limited(checkSecrets)},
 		{"daemon", "hob runs, answers and makes progress", "nothing happens while hob does not run or makes no progress", nil, checkDaemon},
 		{"version", "the hob that runs is this program", "a restart is needed before a new version does anything", answered, checkVersion},
 		{"port", "the port of [web] listen is free for hob", "hob does not start if another program has its port", nil, checkPort},

@@ -182,6 +182,7 @@ func brokenCases() []brokenCase {
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	return []brokenCase{
 		{name: "open state", check: "home", hurt: func(p *testHome) { p.rights(0o755, "state") }, state: doctor.Fail, found: "state has the rights 0755", repair: "chmod 700 ", fixed: "the rights 0700"},
+		{name: "open index", check: "files", hurt: func(p *testHome) { p.write("", 0o644, "state", "index.db") }, state: doctor.Fail, found: "index.db has the rights 0644", repair: "chmod 600", fixed: "index.db the rights 0600"},
 		{name: "open token", check: "files", hurt: func(p *testHome) { p.rights(0o644, "state", "token") }, state: doctor.Fail, found: "token has the rights 0644", repair: "chmod 600 ", fixed: "the rights 0600"},
 		{name: "unknown key", check: "config", hurt: func(p *testHome) { p.write("[guard]\nmoed = \"ask\"\n", 0o600, "config.toml") }, state: doctor.Warn, found: `"moed"`, repair: "correct that line", heal: func(p *testHome) { p.write("[guard]\nmode = \"ask\"\n", 0o600, "config.toml") }},
 		{name: "S6: a folder that others fill", check: "config", hurt: func(p *testHome) {
@@ -198,6 +199,21 @@ func brokenCases() []brokenCase {
 			p.write("k", 0o640, "key")
 		}, state: doctor.Fail, found: "key has the rights 0640", repair: "hob doctor --fix", fixed: "the rights 0600"},
 		{name: "key in an open config", check: "secrets", hurt: func(p *testHome) { p.write(model+"api_key = \"sk-secret\"\n", 0o644, "config.toml") }, state: doctor.Fail, found: "config.toml has the rights 0644", repair: "chmod 600", fixed: "config.toml the rights 0600", well: doctor.Warn},
+		{name: "open secret of a channel", check: "secrets", hurt: func(p *testHome) {
+			p.write("[channels.tg]\ntype = \"telegram\"\ntoken = \"file:keys/tg\"\n", 0o600, "config.toml")
+			p.write("k", 0o644, "keys", "tg")
+		}, state: doctor.Fail, found: "keys/tg has the rights 0644", repair: "hob doctor --fix", fixed: "keys/tg the rights 0600"},
+		{name: "secret of a channel in an open config", check: "secrets", hurt: func(p *testHome) {
+			p.write("[channels.tg]\ntype = \"telegram\"\ntoken = \"123:canary\"\n", 0o644, "config.toml")
+		}, state: doctor.Fail, found: "config.toml has the rights 0644", repair: "chmod 600", fixed: "config.toml the rights 0600"},
+		{name: "open secret that nothing names", check: "secrets", hurt: func(p *testHome) { p.write("k", 0o644, "secrets", "old") }, state: doctor.Fail, found: "secrets/old has the rights 0644", repair: "chmod 600", fixed: "secrets/old the rights 0600"},
+		{name: "open config without a secret", check: "secrets", hurt: func(p *testHome) {
+			p.write("[channels.tg]\ntype = \"telegram\"\ntoken = \"env:TG\"\n", 0o644, "config.toml")
+		}, state: doctor.OK, found: "no key of a model"},
+		{name: "open secret with a broken config", check: "secrets", hurt: func(p *testHome) {
+			p.write("[guard\n", 0o600, "config.toml")
+			p.write("k", 0o644, "secrets", "old")
+		}, state: doctor.Fail, found: "secrets/old has the rights 0644", repair: "chmod 600", fixed: "secrets/old the rights 0600", well: doctor.Skip},
 		{name: "no variable", check: "secrets", hurt: func(p *testHome) { p.write(model+"api_key = \"env:HOB_TEST_NOT_SET\"\n", 0o600, "config.toml") }, state: doctor.Fail, found: "HOB_TEST_NOT_SET is not set", repair: "give it a value", heal: func(p *testHome) { p.do(os.Setenv("HOB_TEST_NOT_SET", "k")) }},
 		{name: "not running", check: "daemon", state: doctor.Warn, found: "hob does not run", repair: "hob up", heal: func(p *testHome) { p.t.Cleanup(p.answers(nil)) }},
 		{name: "stuck thread", check: "daemon", answer: statusAnswer(map[string]any{"thread": map[string]any{"state": "stuck"}}), state: doctor.Fail, found: "thread makes no progress", repair: "hob service restart", well: doctor.Warn},

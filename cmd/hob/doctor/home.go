@@ -60,8 +60,8 @@ func (v *findings) private(path string, mode os.FileMode) {
 func checkFiles(_ context.Context, s *facts) Result {
 	// The token and the socket give control over hob; the databases hold every conversation.
 	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
-	for _, pattern := range []string{"hob.db*", filepath.Join("backups", "*.db")} {
-		// hob.db* includes the write-ahead log of SQLite, which holds rows too.
+	for _, pattern := range []string{"*.db*", filepath.Join("backups", "*.db")} {
+		// With the index of the memory, and the write-ahead logs of SQLite, which hold rows too.
 		found, err := fs.Glob(os.DirFS(s.state()), filepath.ToSlash(pattern))
 		if err != nil {
 			return Result{State: Fail, Found: err.Error()}
