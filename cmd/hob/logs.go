@@ -88,7 +88,9 @@ func (f logsFlags) query(cmd *cobra.Command, now time.Time) (logfile.Query, erro
 // system-wide service, whose members may not read the home.
 func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) error {
 	w := logWriter{color: !a.JSON && a.Color(a.Out), zone: time.Local}
+	said := follow // something was printed, or will be
 	each := func(line []byte) error {
+		said = true
 		if a.JSON {
 			return a.Text(string(line) + "\n")
 		}
@@ -108,17 +110,33 @@ func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) err
 				note += "; waiting for one, until Ctrl-C"
 			}
 			a.Note(note)
+			said = true
 		}
 		// The file is read in this process, so the caller needs the permission to read the home.
-		return logfile.Follow(ctx, filepath.Join(home, "state", "log", "hob.log"), q, follow, nil, each)
+		err = logfile.Follow(ctx, filepath.Join(home, "state", "log", "hob.log"), q, follow, nil, each)
+		if err == nil && !said {
+			a.Note(noLines(q))
+		}
+		return err
 	case err != nil:
 		return err
 	}
 	err = c.Logs(ctx, q, follow, each)
+	if err == nil && !said {
+		a.Note(noLines(q))
+	}
 	if follow && (ctx.Err() != nil || errors.Is(err, client.ErrStreamEnded)) {
 		return nil // Ctrl-C, or hob has stopped: there is no more to come
 	}
 	return err
+}
+
+// noLines says that no line was selected, and where else to look.
+func noLines(q logfile.Query) string {
+	if q.Turn != 0 {
+		return fmt.Sprintf("the log has no such line about turn %d\n  most turns log nothing; what it did: hob turns show %d", q.Turn, q.Turn)
+	}
+	return "the log has no such line\n  without --level and --since there are more: hob logs"
 }
 
 // logWriter writes a line of the log for people. It is pure, so that tests compare its lines.
