@@ -112,7 +112,7 @@ func TestInstantCommandsWhileTheModelHangs(t *testing.T) {
 			{"/why nothing", "there is no message nothing"},
 			{"/quiet", "board quiet"},
 			{"/cancel", "Say /cancel ID"},
-			{"/cancel 999", "there is no outbox row 999"},
+			{"/cancel 999", "there is no message 999"},
 			{"/quiet 999h", "Say /quiet 2h"},
 			{"/quiet -1h", "Say /quiet 2h"},
 			{"/quiet 2h", "Quiet for 2h: only answers, questions and hob's own notices"},

@@ -181,14 +181,14 @@ func changedRow(tx *Tx, n int64, err error, table string, id int64, why, hint st
 	if err != nil || n > 0 {
 		return err
 	}
-	exists := false
+	exists, what := false, map[string]string{"inbox": "inbox row", "outbox": "message"}[table]
 	if err := tx.One("SELECT EXISTS (SELECT 1 FROM "+table+" WHERE rowid = ?)", []any{id}, &exists); err != nil {
 		return err
 	}
 	if !exists {
-		return event.NewFault(event.Clash, "see: hob "+table+" list", "there is no %s row %d", table, id)
+		return event.NewFault(event.Clash, "see: hob "+table+" list", "there is no %s %d", what, id)
 	}
-	return event.NewFault(event.Clash, hint, "%s row %d %s", table, id, why)
+	return event.NewFault(event.Clash, hint, "%s %d %s", what, id, why)
 }
 
 // oneRow turns a change that affected no row into a fault.

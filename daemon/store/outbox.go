@@ -164,7 +164,7 @@ func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 			return err
 		}
 		n, err := tx.Change("UPDATE outbox SET state = "+reopenedState+", standing = ?, ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND key NOT LIKE 'turn:%:draft' AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND (state <> 'sent' OR draft = 1)))", s.core.rightOf(to), sqlite.Micros(tx.Now), id)
-		if err := changedRow(tx, n, err, "outbox", id, "cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list"); err != nil {
+		if err := changedRow(tx, n, err, "outbox", id, "cannot be retried", "only held, dead, expired and cancelled messages that were not sent can: hob outbox list"); err != nil {
 			return err
 		}
 		// Parts that arrived are not sent again.
@@ -181,7 +181,7 @@ func (s Outbox) DropOut(ctx context.Context, id int64) error {
 // dropOut cancels a message on behalf of the owner. Messages that were joined to it are sent separately again.
 func dropOut(tx *Tx, id int64) error {
 	n, err := tx.Change("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'dropped by the owner' WHERE id = ? AND state IN ('draft', 'held', 'ready')", sqlite.Micros(tx.Now), id)
-	if err := changedRow(tx, n, err, "outbox", id, "is not waiting", "only rows that have not been sent can be dropped: hob outbox list"); err != nil {
+	if err := changedRow(tx, n, err, "outbox", id, "is not waiting", "only messages that have not been sent can be dropped: hob outbox list"); err != nil {
 		return err
 	}
 	tx.Wake(sqlite.SignalOutbox)

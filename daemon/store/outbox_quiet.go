@@ -192,7 +192,7 @@ func join(tx *Tx, id int64, joined []int64) error {
 	for _, j := range joined {
 		n, err := tx.Change(`UPDATE outbox SET state = 'cancelled', ended = ?1, joined = ?2, reason = ?3 WHERE id = ?4 AND state = 'ready'
 			AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id) AND EXISTS (SELECT 1 FROM outbox c WHERE c.id = ?2 AND c.state = 'ready')`,
-			sqlite.Micros(tx.Now), id, fmt.Sprintf("went out in one message with outbox row %d", id), j)
+			sqlite.Micros(tx.Now), id, fmt.Sprintf("went out together with message %d", id), j)
 		if err == nil && n == 0 {
 			err = fmt.Errorf("join outbox row %d with %d: %w", j, id, channels.ErrNotReady)
 		}

@@ -228,7 +228,7 @@ func TestJoinedRows(t *testing.T) {
 		if err := s.Outbox.Split(t.Context(), ids[0], []channels.Delivery{d}, ids[1:]); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("went out in one message with outbox row %d", ids[0])
+		want := fmt.Sprintf("went out together with message %d", ids[0])
 		for _, r := range s.outs()[1:] {
 			if r.State != "cancelled" || r.Joined != ids[0] || r.Reason != want {
 				t.Errorf("row %d: %s, joined %d, %q", r.ID, r.State, r.Joined, r.Reason)

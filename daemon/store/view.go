@@ -222,7 +222,7 @@ func (s *View) InboxRow(ctx context.Context, id string) (api.InboxRow, error) {
 // OutboxRow finds a row of the outbox by its number.
 func (s *View) OutboxRow(ctx context.Context, id string) (api.OutboxRow, error) {
 	list, err := outboxRows(ctx, s.read, hasID("id"), id)
-	return singleRow(list, err, "outbox row", id)
+	return singleRow(list, err, "message", id)
 }
 
 // QuestionRow finds a question by its code or its number.
