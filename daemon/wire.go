@@ -121,7 +121,7 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	t := toolset.NewDeps(d.opt.toolHome(), d.log)
 	t.Marks, t.Wrote, t.Spawn, t.Proxy = marks, d.written.Note, spawn, d.network.common
 	copies := &skills.Copies{Guard: d.live.Guard, Dir: filepath.Join(d.opt.state(), "skills")}
-	d.skills = &skills.Service{Copies: copies, Rows: d.store.Settings, Reserved: agent.CommandNames(), Clone: t.Clone(d.config, d.live), Folders: d.folders, Log: d.log}
+	d.skills = &skills.Service{Copies: copies, Rows: d.store.Settings, Reserved: agent.CommandNames(), Known: config.ToolNames(), Clone: t.Clone(d.config, d.live), Folders: d.folders, Log: d.log}
 	t.Skills, t.Specs, t.Folders = copies, d.live.Specs, copies
 	t.Marked = func() []string { return slices.Concat(marks.Paths(), copies.Unaccepted()) }
 	t.Facts.Redact, t.Facts.Forget = d.secrets.Text, forgetFact(d)

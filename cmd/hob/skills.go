@@ -81,6 +81,9 @@ func checkedSkills(a *cli.App, list []api.Skill) error {
 	for _, s := range list {
 		if s.Problem == "" {
 			lines = append(lines, fmt.Sprintf("%s: good, %s", s.Name, counted(len(s.Files)+1, "file")))
+			if len(s.Unknown) > 0 {
+				lines = append(lines, s.Name+": warning: "+unknownTools(s))
+			}
 			continue
 		}
 		bad++
@@ -101,6 +104,15 @@ func checkedSkills(a *cli.App, list []api.Skill) error {
 		return &cli.Problem{Text: counted(bad, "skill") + " cannot be used", Hint: "docs/skills.md has the form of a skill"}
 	}
 	return err
+}
+
+// unknownTools says what becomes of the names in allowed-tools that hob does not have.
+func unknownTools(s api.Skill) string {
+	text := "allowed-tools names what is no tool of hob, and so allows nothing: "
+	if len(s.Unknown) == len(s.Tools) {
+		text = "the skill can call no tool, because allowed-tools names no tool of hob: "
+	}
+	return text + console.ToYou(strings.Join(s.Unknown, ", ")) + "; see: hob tool list --all"
 }
 
 // counted writes a number with its noun.

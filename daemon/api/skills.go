@@ -25,9 +25,10 @@ type Skill struct {
 	Description   string   `json:"description,omitempty"`
 	License       string   `json:"license,omitempty"`
 	Compatibility string   `json:"compatibility,omitempty"`
-	Tools         []string `json:"allowed_tools,omitzero"` // nil: all
-	Scripts       int      `json:"scripts"`                // files that can run
-	Files         []string `json:"files,omitempty"`        // besides SKILL.md
+	Tools         []string `json:"allowed_tools,omitzero"`  // nil: all
+	Unknown       []string `json:"unknown_tools,omitempty"` // allowed tools that hob does not have: they allow nothing
+	Scripts       int      `json:"scripts"`                 // files that can run
+	Files         []string `json:"files,omitempty"`         // besides SKILL.md
 	Bytes         int      `json:"bytes,omitempty"`
 	Hash          string   `json:"hash,omitempty"`     // of what the folder holds now
 	InUse         string   `json:"in_use,omitempty"`   // hash of the copy that is used; "": none

@@ -215,7 +215,7 @@ func (s *Service) Check(ctx context.Context, from api.SkillSource) (api.Skill, e
 	}
 	v := api.Skill{Name: short(filepath.Base(from.From), maxName), State: "new", Hash: t.hash, Files: t.others(), Scripts: t.scripts(), Bytes: t.bytes()}
 	h, err := s.check(filepath.Base(from.From), t)
-	v.Description, v.License, v.Compatibility, v.Tools = h.Description, h.License, h.Compatibility, h.Tools
+	v.Description, v.License, v.Compatibility, v.Tools, v.Unknown = h.Description, h.License, h.Compatibility, h.Tools, s.unknown(h.Tools)
 	if err != nil {
 		v.State, v.Problem = "broken", err.Error()
 	}

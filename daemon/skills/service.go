@@ -49,6 +49,7 @@ type Service struct {
 	Copies   *Copies
 	Rows     Rows
 	Reserved []string     // names of chat commands, without the slash
+	Known    []string     // names of hob's own tools
 	Clone    Clone        // fetches repositories; nil: none can be fetched
 	Folders  *sys.Folders // reports changes of the files to Run
 	Log      *slog.Logger
@@ -70,7 +71,7 @@ func (s *Service) look(name string) (api.Skill, tree, head) {
 	}
 	h, err := s.check(name, t)
 	v.Hash, v.Description, v.License, v.Compatibility, v.Tools = t.hash, h.Description, h.License, h.Compatibility, h.Tools
-	v.Files, v.Scripts, v.Bytes = t.others(), t.scripts(), t.bytes()
+	v.Unknown, v.Files, v.Scripts, v.Bytes = s.unknown(h.Tools), t.others(), t.scripts(), t.bytes()
 	if err != nil {
 		v.Problem = err.Error()
 	}
@@ -88,6 +89,17 @@ func (s *Service) check(name string, t tree) (head, error) {
 		err = fmt.Errorf("/%s is a chat command: choose another name for the folder and the skill", name)
 	}
 	return h, err
+}
+
+// unknown returns the names that are no tool of hob. A skill that was made for another agent may have some, so they are no fault. What a
+// server of MCP offers is not known before it runs.
+func (s *Service) unknown(names []string) (list []string) {
+	for _, n := range names {
+		if !slices.Contains(s.Known, n) && !strings.Contains(n, "__") {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // List lists all skills: those in use and the folders, by name.
@@ -159,7 +171,7 @@ func (s *Service) view(name string, rows []api.SkillRow) api.Skill {
 			t = have
 			text, _ := have.text()
 			h, _, _ := parse(name, text) // it was good when it was accepted
-			v.Description, v.Tools, v.Files, v.Scripts = h.Description, h.Tools, have.others(), have.scripts()
+			v.Description, v.Tools, v.Unknown, v.Files, v.Scripts = h.Description, h.Tools, s.unknown(h.Tools), have.others(), have.scripts()
 		}
 		v.Problem += "; the accepted copy stays in use"
 	case v.InUse != "" && v.InUse == v.Hash:

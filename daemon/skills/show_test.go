@@ -3,9 +3,29 @@ package skills_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"hob/daemon/api"
 )
+
+// TestUnknownToolsAreNamed: a name that hob does not have is no fault, because the format is that of other agents too.
+func TestUnknownToolsAreNamed(t *testing.T) {
+	w := newWorld(t)
+	w.put("one/SKILL.md", "---\nname: one\ndescription: d\nallowed-tools: Read frobnicate git__status Bash(git:*) WebFetch KillShell\n---\nText.\n")
+	want := []string{"frobnicate", "killshell"}
+	for _, from := range []string{"one", filepath.Join(w.dir, "one")} {
+		v, err := w.Check(t.Context(), api.SkillSource{From: from})
+		if err != nil || v.Problem != "" || !slices.Equal(v.Unknown, want) {
+			t.Errorf("%s: unknown are %q, want %q: %+v, %v", from, v.Unknown, want, v, err)
+		}
+	}
+	w.good("two")
+	if v, err := w.Show(t.Context(), "two"); err != nil || len(v.Unknown) > 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
 
 // TestShowHasWhatTheOwnerIsToTrust shows the text of a skill, from its folder or else from the copy in use, and counts each file that can
 // run, wherever it is.

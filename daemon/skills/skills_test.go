@@ -102,7 +102,7 @@ func newWorld(t testing.TB) *world {
 	g, err := fsguard.New(fsguard.Config{Workspace: w.space, State: filepath.Join(home, "state"), Marked: func(p string) string { return copies.Foreign(p) }})
 	must(t, err)
 	copies = &skills.Copies{Guard: func() *fsguard.Guard { return g }, Dir: filepath.Join(home, "state", "skills")}
-	w.Service = &skills.Service{Copies: copies, Rows: w.rows, Reserved: []string{"help"}, Log: slog.New(slog.DiscardHandler)}
+	w.Service = &skills.Service{Copies: copies, Rows: w.rows, Reserved: []string{"help"}, Known: []string{"read", "exec", "web_fetch"}, Log: slog.New(slog.DiscardHandler)}
 	w.Folders = sys.NewFolders(w.Log)
 	must(t, w.Load(t.Context()))
 	return w
