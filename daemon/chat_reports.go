@@ -57,6 +57,9 @@ func (b chatReports) short(ctx context.Context) (string, error) {
 	}
 	text := fmt.Sprintf("hob %s is %s, model %s: %s, %s, %s.", s.Version, s.State, s.Model,
 		plural(s.Thread.Queued, "message waits", "messages wait"), plural(s.Thread.Waiting, "turn is parked", "turns are parked"), plural(s.Questions, "question is open", "questions are open"))
+	if s.Thread.Later > 0 {
+		text += " " + plural(s.Thread.Later, "message or task is", "messages or tasks are") + " for a later time."
+	}
 	if s.Thread.Turn != 0 {
 		text += fmt.Sprintf(" Turn %d is running.", s.Thread.Turn)
 	}

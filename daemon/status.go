@@ -130,11 +130,11 @@ func (d status) read(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return s, err
 	}
-	counts, err := d.view.Counts(ctx)
+	counts, err := d.view.Counts(ctx, d.clock.Wall())
 	if err != nil {
 		return s, err
 	}
-	s.Thread.Queued, s.Thread.Waiting, s.Questions, s.Outbox = counts.Queued, counts.Waiting, counts.Questions, api.OutboxStatus{Ready: counts.Unsent, Held: counts.Held}
+	s.Thread.Queued, s.Thread.Later, s.Thread.Waiting, s.Questions, s.Outbox = counts.Queued, counts.Later, counts.Waiting, counts.Questions, api.OutboxStatus{Ready: counts.Unsent, Held: counts.Held}
 	s.Scheduler.Jobs, s.Database.Bytes = counts.Jobs, counts.Bytes
 	if s.Budget, err = d.store.Spending.Spent(ctx); err != nil {
 		return s, err

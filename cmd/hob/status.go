@@ -227,7 +227,11 @@ func (s statusView) thread() string {
 	if s.Thread.Title != "" {
 		text += " (" + s.Thread.Title + ")"
 	}
-	return text + fmt.Sprintf(" · %d queued · %d waiting", s.Thread.Queued, s.Thread.Waiting)
+	text += fmt.Sprintf(" · %d queued", s.Thread.Queued)
+	if s.Thread.Later > 0 {
+		text += fmt.Sprintf(" · %d for later", s.Thread.Later)
+	}
+	return text + fmt.Sprintf(" · %d waiting", s.Thread.Waiting)
 }
 
 // schedule is the number of jobs and the next slot.

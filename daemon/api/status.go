@@ -52,7 +52,8 @@ type ThreadStatus struct {
 	Turn     int64      `json:"turn,omitempty"`     // the one that runs
 	Session  string     `json:"session,omitempty"`  // key of its session
 	Title    string     `json:"title,omitempty"`    // and its title
-	Queued   int        `json:"queued"`             // inbox rows
+	Queued   int        `json:"queued"`             // inbox rows that are due
+	Later    int        `json:"later,omitempty"`    // inbox rows for a time that has not come
 	Waiting  int        `json:"waiting"`            // parked turns
 	Children []Subagent `json:"children,omitempty"` // sub-agents that have not ended
 	Todo     []Todo     `json:"todo,omitempty"`     // lists with something left to do, and conversations that plan

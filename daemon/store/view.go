@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"hob/daemon/api"
 	"hob/daemon/event"
@@ -29,10 +31,7 @@ func NewView(readers *sqlite.Readers) *View { return &View{Meter: Meter{rows: re
 
 // rowLimit returns the number of rows to list.
 func rowLimit(f event.Filter) int {
-	if f.Limit <= 0 {
-		return defaultRows
-	}
-	return min(f.Limit, mostRows)
+	return min(cmp.Or(max(f.Limit, 0), defaultRows), mostRows)
 }
 
 // whereFilter joins the conditions for the state ?1 and the name ?2 of a filter, if it has them. A list thus has a statement of its own for each
@@ -186,7 +185,8 @@ func auditRows(ctx context.Context, read *sqlite.Readers, where string, args ...
 
 // Counts are the numbers of the status.
 type Counts struct {
-	Queued    int   `json:"queued"`
+	Queued    int   `json:"queued"` // due
+	Later     int   `json:"later"`  // queued for a time that has not come
 	Running   int64 `json:"turn"`
 	Waiting   int   `json:"waiting"`
 	Questions int   `json:"questions"`
@@ -196,17 +196,15 @@ type Counts struct {
 	Bytes     int64 `json:"bytes"`
 }
 
-// Counts counts the open rows.
-func (s *View) Counts(ctx context.Context) (Counts, error) {
+// Counts counts the open rows. The size counts free pages as well, as the file does.
+func (s *View) Counts(ctx context.Context, now time.Time) (Counts, error) {
 	var c Counts
-	var pages, size int64
-	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM inbox WHERE state = 'queued' AND kind NOT IN ('command', 'answer')), coalesce((SELECT min(id) FROM turns WHERE state = 'running'), 0),
+	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM inbox WHERE state = 'queued' AND kind NOT IN ('command', 'answer') AND not_before <= ?1),
+		(SELECT count(*) FROM inbox WHERE state = 'queued' AND kind NOT IN ('command', 'answer') AND not_before > ?1), coalesce((SELECT min(id) FROM turns WHERE state = 'running'), 0),
 		(SELECT count(*) FROM turns WHERE state = 'waiting'), (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM outbox WHERE state = 'ready'),
 		(SELECT count(*) FROM outbox WHERE state = 'held'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
-		(SELECT page_count FROM pragma_page_count), (SELECT page_size FROM pragma_page_size)`).
-		Scan(&c.Queued, &c.Running, &c.Waiting, &c.Questions, &c.Unsent, &c.Held, &c.Jobs, &pages, &size)
-	// The size counts free pages as well, as the file does.
-	c.Bytes = pages * size
+		(SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)`, sqlite.Micros(now)).
+		Scan(&c.Queued, &c.Later, &c.Running, &c.Waiting, &c.Questions, &c.Unsent, &c.Held, &c.Jobs, &c.Bytes)
 	if err != nil {
 		return c, fmt.Errorf("count: %w", err)
 	}
