@@ -135,8 +135,8 @@ func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Re
 		MaxLate: f.maxLate(d, old.MaxLate),
 	}
 	j.Zone, zone = f.zone(cmp.Or(d.Zone, old.Zone), zone)
-	if j.Prompt == "" {
-		f.add(errors.New("prompt: it is empty; say what the job is to do"))
+	if err := CheckPrompt(j.Prompt, "say what the job is to do"); err != nil {
+		f.add(err)
 	}
 	if err := j.Gate.Check(); err != nil {
 		f.add(err)
@@ -343,4 +343,17 @@ func (f *faults) deliver(text string) event.Address {
 		f.add(fmt.Errorf("deliver: %w", err))
 	}
 	return to
+}
+
+// CheckPrompt returns what is wrong with a prompt, or nil. hint is for one that is empty. A prompt "say:" without a text would send an empty
+// message each time.
+func CheckPrompt(prompt, hint string) error {
+	text, says := strings.CutPrefix(prompt, "say:")
+	switch {
+	case prompt == "":
+		return errors.New("prompt: it is empty; " + hint)
+	case says && strings.TrimSpace(text) == "":
+		return errors.New("prompt: there is no text after say: to send; for example: say: stand up and stretch")
+	}
+	return nil
 }

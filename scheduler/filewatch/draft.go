@@ -110,8 +110,8 @@ func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
 		Poll:   f.period("poll", d.Poll, 0, shortestPoll, longestPoll),
 		Flat:   d.Flat, Gitignore: d.Gitignore, Own: d.Own,
 	}
-	if w.Prompt == "" {
-		f.add(errors.New("prompt: it is empty; say what to do when files change"))
+	if err := scheduler.CheckPrompt(w.Prompt, "say what to do when files change"); err != nil {
+		f.add(err)
 	}
 	if d.Trust == "" {
 		f.add(errors.New("trust: the watch has no requester"))

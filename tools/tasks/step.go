@@ -70,8 +70,11 @@ func (b Backlog) release(s *Step, t Task) {
 	s.Tasks = append(s.Tasks, t)
 }
 
-// check rejects impossible blockers and numbers out of range.
+// check rejects impossible blockers, numbers out of range, and a prompt that would send an empty message.
 func (b Backlog) check(t Task) error {
+	if text, says := strings.CutPrefix(t.Prompt, "say:"); says && strings.TrimSpace(text) == "" {
+		return event.NewFault(event.Invalid, "for example: say: the oven is hot", "prompt: there is no text after say: to send")
+	}
 	if len(t.BlockedBy) > MostBlockers {
 		return event.NewFault(event.Invalid, "", "blocked_by: %d tasks, at most %d", len(t.BlockedBy), MostBlockers)
 	}

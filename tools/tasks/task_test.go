@@ -84,6 +84,8 @@ func TestAdd(t *testing.T) {
 		want string
 	}{
 		{tasks.Task{ID: 9, Title: " ", Prompt: "\n"}, event.Invalid, "neither a title nor a prompt"},
+		{tasks.Task{ID: 9, Title: "a", Prompt: "say: \n"}, event.Invalid, "no text after say:"},
+		{tasks.Task{ID: 9, Title: "say:"}, event.Invalid, "no text after say:"},
 		{task(9, "", 7), event.Missing, "no task 7"},
 		{task(9, "", 1, 2, 1), event.Invalid, "task 1 is listed twice"},
 		{task(9, "", 9), event.Clash, "9 waits for 9"},
