@@ -83,7 +83,12 @@ func (f *fetcher) intent(_ context.Context, _ tools.Call, in FetchInput) (tools.
 		Ask  []string `json:"links"`
 		FetchInput
 	}{"web_fetch", links, in})
-	return asking(t, tools.Read, "fetch "+text.Shorten(links[0], 200), canonical, links...), err
+	// The last address is the one with the least protection, which an approval must not hide.
+	summary := "fetch " + text.Shorten(links[len(links)-1], 200)
+	if len(links) > 1 {
+		summary += " (https is tried first)"
+	}
+	return asking(t, tools.Read, summary, canonical, links...), err
 }
 
 // links returns the addresses to try, in order. It replaces http by https. In a private network,

@@ -83,6 +83,14 @@ func TestFetchIntents(t *testing.T) {
 		if err != nil || !slices.Equal(intent.Links, c.links) || intent.Private != c.private {
 			t.Errorf("%s: %q, private %v, %v", c.url, intent.Links, intent.Private, err)
 		}
+		// What may go without https is what the question names.
+		want := "fetch " + c.links[0]
+		if len(c.links) > 1 {
+			want = "fetch " + c.links[1] + " (https is tried first)"
+		}
+		if intent.Summary != want {
+			t.Errorf("%s: the question says %q, want %q", c.url, intent.Summary, want)
+		}
 		for _, l := range intent.Links {
 			if !slices.Contains(netguard.Links("read "+c.url+" please"), l) {
 				t.Errorf("%s is not what the owner gave with %s", l, c.url)
