@@ -28,10 +28,11 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 			Route: api.Questions, Short: "List the questions that wait for you", None: "nothing is waiting for you",
 			// A question is "consumed" when a call has used its approval. An approval serves one call only.
 			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
-			Head: []string{"CODE", "STATE", "ASKED", "UNTIL", "QUESTION"},
+			// Programs at the endpoint and of MCP are told the id only, because the code is yours alone.
+			Head: []string{"CODE", "ID", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			Row: func(q api.Question, clock cli.Clock) []string {
 				question, _, _ := strings.Cut(q.Text, "\n  exactly: ") // hob approvals show has the exact form
-				return []string{q.Code, q.State, clock(q.Asked), until(q, clock), question}
+				return []string{q.Code, cli.ID(q.ID), q.State, clock(q.Asked), until(q, clock), question}
 			},
 		}),
 		cli.Show(a, api.ShowQuestion, "CODE", "Show a question, and how to answer it", func(q api.Question, _ json.RawMessage, clock cli.Clock) error { return drawQuestion(a, q, clock) }),
