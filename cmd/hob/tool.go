@@ -74,7 +74,7 @@ func listToolsCommand(a *cli.App) *cobra.Command {
 func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 	name, err := toolName(a, args)
 	if err != nil {
-		return cli.Usage("see: hob tool --help", "%v", err)
+		return cli.FlagError(cmd, err)
 	}
 	if name == "" {
 		return cmd.Help()

@@ -201,25 +201,25 @@ func (v *fieldValue) Set(text string) error {
 	return nil
 }
 
-// convert turns the text into JSON of the type that the schema names.
+// convert turns the text into JSON of the type that the schema names. Its errors complete a sentence that begins with the text.
 func (v *fieldValue) convert(text string) (json.RawMessage, error) {
 	switch v.param.schema.Type {
 	case "integer":
 		// The text itself becomes the JSON number, so a large one keeps all its digits.
 		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
-			return nil, errors.New("want a whole number")
+			return nil, errors.New("is not a whole number")
 		}
 		return json.RawMessage(text), nil
 	case "number":
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-			return nil, errors.New("want a number")
+			return nil, errors.New("is not a number")
 		}
 		return json.Marshal(n)
 	case "boolean":
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			return nil, errors.New("want true or false")
+			return nil, errors.New("is not true or false")
 		}
 		return json.Marshal(b)
 	case "array", "object":
@@ -232,7 +232,7 @@ func (v *fieldValue) convert(text string) (json.RawMessage, error) {
 func (v *fieldValue) compound(text string) (json.RawMessage, error) {
 	if !v.param.texts() || strings.HasPrefix(strings.TrimSpace(text), "[") {
 		if !json.Valid([]byte(text)) {
-			return nil, errors.New("want JSON")
+			return nil, errors.New("is not JSON")
 		}
 		return json.RawMessage(text), nil
 	}
@@ -240,7 +240,7 @@ func (v *fieldValue) compound(text string) (json.RawMessage, error) {
 	// A repeated flag adds to the list.
 	if old := v.form.values[v.param.name]; old != nil {
 		if err := json.Unmarshal(old, &list); err != nil {
-			return nil, fmt.Errorf("it is given as JSON already: %w", err)
+			return nil, fmt.Errorf("comes after a value in JSON: %w", err)
 		}
 	}
 	return json.Marshal(append(list, text))
@@ -294,7 +294,7 @@ func (f *Form) give(name, text string) error {
 		if p.name == name {
 			v := fieldValue{form: f, param: p}
 			if err := v.Set(text); err != nil {
-				return mistake(f.see(), "%s %q: %v", p.name, text, err)
+				return mistake(f.see(), "%s %q %v", p.name, CellText(text), err)
 			}
 		}
 	}
@@ -320,10 +320,18 @@ func (f *Form) whole(rest []string, in io.Reader) (json.RawMessage, error) {
 	return doc, nil
 }
 
-// explain turns an error of pflag into a Mistake with a suggestion.
+// explain turns an error of pflag into a Mistake with a suggestion, in the words that other commands have for their flags.
 func (f *Form) explain(err error) error {
 	var missing *pflag.NotExistError
-	if !errors.As(err, &missing) {
+	var bad *pflag.InvalidValueError
+	var none *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &missing):
+	case errors.As(err, &bad):
+		return mistake(f.see(), "--%s %q %v", bad.GetFlag().Name, CellText(bare(bad.GetValue())), bad.Unwrap())
+	case errors.As(err, &none):
+		return mistake(f.see(), "--%s needs a value", none.GetFlag().Name)
+	default:
 		return mistake(f.see(), "%v", err)
 	}
 	var names []string
