@@ -20,7 +20,7 @@ func TestOutboxRemarks(t *testing.T) {
 		`{"id": 7, "state": "draft", "deliveries": [{"attempts": 1, "error": "no route"}]}`:                                        "an answer that is still being written; hob outbox drop 7 stops it",
 		`{"id": 7, "state": "ready", "deliveries": [{"attempts": 1}, {"attempts": 2, "error": "no route"}]}`:                       "2 attempts: no route",
 		`{"id": 7, "state": "done", "reason": "retried by the owner"}`:                                                             "",
-		`{"id": 7, "state": "cancelled", "reason": "went out together with message 3"}`:                                   "went out together with message 3",
+		`{"id": 7, "state": "cancelled", "reason": "went out together with message 3"}`:                                            "went out together with message 3",
 	} {
 		if got, err := main.Remark(row, now); err != nil || got != want {
 			t.Errorf("%s: %q, want %q (%v)", row, got, want, err)
