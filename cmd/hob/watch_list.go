@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,8 +14,8 @@ import (
 	"hob/scheduler/filewatch"
 )
 
-// watchState says whether the watch sees changes, and if not, why.
-func watchState(w filewatch.View) string {
+// watchState says whether the watch sees changes and runs for them at once, and if not, why.
+func watchState(w filewatch.View, clock cli.Clock) string {
 	switch {
 	case w.Broken != "":
 		return "broken"
@@ -23,11 +24,16 @@ func watchState(w filewatch.View) string {
 	// A path that does not exist yet, or is gone, is no fault: the watch begins when it is there.
 	case w.Waits != "":
 		return "waits for its path"
+	case !w.Held.IsZero():
+		return "held until " + clock(w.Held)
 	case w.Trouble != "":
 		// It cannot see some changes, or sees them late; hob watch show says why.
 		return "limited"
 	case !w.Ready:
 		return "looking"
+	}
+	if w.Failures > 0 {
+		return fmt.Sprintf("watching, failed %d in a row", w.Failures)
 	}
 	return "watching"
 }
@@ -37,8 +43,8 @@ func watchListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[filewatch.View]{
 		Route: api.Watches, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
 		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
-		Row: func(w filewatch.View, _ cli.Clock) []string {
-			return []string{w.Name, strings.Join(w.Paths, ", "), watchState(w), w.Prompt}
+		Row: func(w filewatch.View, clock cli.Clock) []string {
+			return []string{w.Name, strings.Join(w.Paths, ", "), watchState(w, clock), w.Prompt}
 		},
 	})
 }

@@ -48,10 +48,11 @@ func (s Watches) WatchNamed(ctx context.Context, name string) (filewatch.Watch, 
 // Progress returns the progress of the watches, by id.
 func (s Watches) Progress(ctx context.Context) (map[int64]filewatch.Progress, error) {
 	progress := map[int64]filewatch.Progress{}
-	rs, err := s.core.read().QueryContext(ctx, "SELECT id, trouble, EXISTS (SELECT 1 FROM snapshots WHERE watch = id AND path = '.') FROM triggers WHERE kind = 'watch' AND removed = 0")
+	rs, err := s.core.read().QueryContext(ctx, `SELECT id, trouble, EXISTS (SELECT 1 FROM snapshots WHERE watch = id AND path = '.'), max(iif(hold > ?1, hold, 0), coalesce((SELECT max(i.not_before)
+		FROM fires f JOIN inbox i ON i.fire = f.id WHERE f.trigger = t.id AND f.state = 'queued' AND i.state = 'queued' AND i.not_before > ?1), 0)) FROM triggers t WHERE kind = 'watch' AND removed = 0`, sqlite.Micros(s.core.now()))
 	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) {
 		var l filewatch.Progress
-		err = rs.Scan(&id, &l.Trouble, &l.Ready)
+		err = rs.Scan(&id, &l.Trouble, &l.Ready, sqlite.Stamp(&l.Held))
 		progress[id] = l
 		return id, err
 	})

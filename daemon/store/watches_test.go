@@ -271,7 +271,25 @@ func TestBusyWatch(t *testing.T) {
 	if held := time.Duration(until-first) * time.Microsecond; held != 10*time.Minute {
 		t.Errorf("held for %s after the first fire", held)
 	}
+	heldUntil := func() time.Time {
+		progress, err := s.Watches.Progress(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return progress[w.ID].Held
+	}
+	if got := heldUntil(); got.UnixMicro() != until {
+		t.Errorf("it is shown as held until %s", got)
+	}
 	s.later(time.UnixMicro(until).Sub(s.now()) + time.Second)
+	if got := heldUntil(); !got.IsZero() {
+		t.Errorf("after the ten minutes it is shown as held until %s", got)
+	}
+	s.sql("UPDATE triggers SET hold = ?", until+int64(time.Hour/time.Microsecond)) // after failures
+	if got := heldUntil(); got.UnixMicro() != until+int64(time.Hour/time.Microsecond) {
+		t.Errorf("after failures it is shown as held until %s", got)
+	}
+	s.sql("UPDATE triggers SET hold = 0")
 	if got := takes(); got != 1 {
 		t.Errorf("%d ran at the end of the ten minutes", got)
 	}

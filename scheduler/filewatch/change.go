@@ -1,5 +1,7 @@
 package filewatch
 
+import "time"
+
 // The changes of watches that tools and commands return. The store applies them in the commit of the result.
 type (
 	// Put creates a watch.
@@ -16,6 +18,7 @@ type (
 // Progress says how far a watch is.
 // It comes from the store, because commands and tools read it without the Watcher.
 type Progress struct {
-	Ready   bool   // the first scan is done; later changes are reported
-	Trouble string // what it cannot see or sees late; "": nothing
+	Ready   bool      // the first scan is done; later changes are reported
+	Trouble string    // what it cannot see or sees late; "": nothing
+	Held    time.Time // until when changes are collected, after failures or because it fired too often; zero: they are not
 }

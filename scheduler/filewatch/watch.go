@@ -66,6 +66,7 @@ type View struct {
 	Created   time.Time     `json:"created" jsonschema:"when it was made"`
 	Ready     bool          `json:"ready" jsonschema:"its first look is done: from then on changes are told"`
 	Trouble   string        `json:"trouble,omitempty" jsonschema:"what it cannot see, or sees late"`
+	Held      time.Time     `json:"held_until,omitzero" jsonschema:"changes are collected until then, after failures or because it fired too often"`
 	Waits     string        `json:"waits,omitempty" jsonschema:"a folder or file that it waits for: it is not there"`
 }
 
@@ -74,7 +75,7 @@ func (w Watch) View(p Progress) View {
 	v := View{
 		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: periodText(w.Settle), Poll: periodText(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
 		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
-		Ready: p.Ready, Trouble: p.Trouble,
+		Ready: p.Ready, Trouble: p.Trouble, Held: p.Held,
 	}
 	for _, k := range w.Events {
 		v.Events = append(v.Events, string(k))

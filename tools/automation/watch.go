@@ -404,6 +404,8 @@ func watchTable(list []filewatch.View) string {
 			state = "paused"
 		case one.Waits != "":
 			state = "waits for " + one.Waits + ", which is not there"
+		case !one.Held.IsZero():
+			state = "collects changes until " + one.Held.UTC().Format(time.RFC3339)
 		case one.Trouble != "":
 			state = "watching, but: " + one.Trouble
 		case !one.Ready:
