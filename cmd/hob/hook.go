@@ -43,6 +43,8 @@ func hookState(h webhook.View) string {
 	case h.Off != "":
 		why, _, _ := strings.Cut(h.Off, " (") // hob hook show has all of it
 		return "off: " + why
+	case h.Rotating:
+		return "receiving with two secrets"
 	}
 	return "receiving"
 }
@@ -221,6 +223,16 @@ func hookRotateCommand(a *cli.App) *cobra.Command {
 			}
 			if done {
 				in.Done, said = "true", "webhook %s takes its new secret only"
+			}
+			// A script may end a change twice, as it may pause twice.
+			if done {
+				h, err := client.Show(cmd.Context(), a, api.ShowWebhook, args[0])
+				if err != nil {
+					return err
+				}
+				if !h.Rotating {
+					return a.Done(h, fmt.Sprintf("nothing has changed: webhook %s takes one secret only already; hob hook rotate %[1]s gives it a new one", h.Name))
+				}
 			}
 			h, err := changeHook(cmd.Context(), a, api.RotateWebhook, args[0], in)
 			if err != nil {

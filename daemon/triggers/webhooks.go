@@ -89,7 +89,7 @@ func (d *Webhooks) List(ctx context.Context) ([]webhook.View, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i].Off = d.off(ctx, h, lines)
+		list[i].Off, list[i].Rotating = d.off(ctx, h, lines), len(secretLines(lines)) > 1
 	}
 	return list, nil
 }
@@ -99,7 +99,7 @@ func (d *Webhooks) Named(ctx context.Context, name string) (webhook.View, error)
 	h, lines, err := d.Rows.Named(ctx, name)
 	row := d.shown(h)
 	if err == nil {
-		row.Off = d.off(ctx, h, lines)
+		row.Off, row.Rotating = d.off(ctx, h, lines), len(secretLines(lines)) > 1
 	}
 	return row, err
 }

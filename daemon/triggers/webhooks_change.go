@@ -151,6 +151,7 @@ func (d *Webhooks) Rotate(ctx context.Context, name string, in api.WebhookRotati
 		return webhook.Made{}, event.NewFault(event.Clash, "when its senders have the new one: hob hook rotate --done "+h.Name, "webhook %s has a new secret already, and takes the one before it too", h.Name)
 	}
 	made := webhook.Made{View: d.shown(h)}
+	made.Rotating = in.Done == ""
 	// With in.Done only the present secret is left. Otherwise the new one comes first, and the present one becomes the previous one.
 	next := have[0]
 	if in.Done == "" {

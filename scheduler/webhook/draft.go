@@ -121,9 +121,10 @@ type View struct {
 	Allow     []string      `json:"allow,omitempty"`  // rights of its runs without asking
 	Origin    string        `json:"origin"`           // run-time or config
 	Paused    bool          `json:"paused"`
-	Broken    string        `json:"broken,omitempty"` // why it cannot be used
-	Off       string        `json:"off,omitempty"`    // why it accepts nothing now: its secret cannot be found
-	Failures  int           `json:"failures"`         // in a row
+	Broken    string        `json:"broken,omitempty"`   // why it cannot be used
+	Off       string        `json:"off,omitempty"`      // why it accepts nothing now: its secret cannot be found
+	Rotating  bool          `json:"rotating,omitempty"` // the secret before the present one is still taken
+	Failures  int           `json:"failures"`           // in a row
 	Created   time.Time     `json:"created"`
 }
 
