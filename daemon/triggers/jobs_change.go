@@ -41,6 +41,7 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 	if err != nil {
 		return scheduler.View{}, nil, refuseJob(err)
 	}
+	wanted := j.Name
 	if j.Name != old.Name { // a new job, or one that is renamed
 		if j.Name, err = s.freeName(ctx, j.Name, d.Name != ""); err != nil {
 			return scheduler.View{}, nil, err
@@ -52,6 +53,9 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 	}
 	view, err := s.estimated(ctx, j)
 	view.Notes = taken(d, r, old.Session)
+	if j.Name != wanted { // the owner cancels it by its name
+		view.Notes = append(view.Notes, fmt.Sprintf("its name is %s, because there is a job %s already", j.Name, wanted))
+	}
 	if often := j.Often(); often != "" {
 		view.Notes = append(view.Notes, often)
 	}

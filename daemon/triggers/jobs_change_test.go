@@ -200,6 +200,13 @@ func TestNotesOfAJob(t *testing.T) {
 	if j := madeJob(t, &jobRows{}, now, scheduler.Draft{When: "every weekday", Prompt: "x", Allow: "exec"}); !slices.Equal(j.Notes, []string{nine, apart}) {
 		t.Errorf("%q", j.Notes)
 	}
+	// A name that was taken is told, because the owner cancels a job by its name.
+	r := &jobRows{}
+	for _, want := range [][]string{nil, {"its name is dinner-2, because there is a job dinner already"}} {
+		if j := madeJob(t, r, now, scheduler.Draft{When: "in 20m", Prompt: "say: dinner"}); !slices.Equal(j.Notes, want) {
+			t.Errorf("%s: %q, want %q", j.Name, j.Notes, want)
+		}
+	}
 }
 
 // To stop what is stopped, and to let go on what goes on, changes nothing.
