@@ -161,7 +161,7 @@ func known(ctx context.Context, talks Talks, name string) (tools.Talk, error) {
 	}
 	hint := "there are none yet"
 	if len(names) > 0 {
-		hint = "the newest are " + strings.Join(names, ", ")
+		hint = "a conversation that has ended has its number alone; the newest are " + strings.Join(names, ", ")
 	}
 	return t, tools.Refuse(tools.NotFound, hint, "there is no conversation %q", shortID(name))
 }
