@@ -234,10 +234,18 @@ func (w WholeBackup) SecretsLeftOut() (home, elsewhere []string) {
 	return home, elsewhere
 }
 
+// keptOf returns the home whose replaced part a folder is, or the folder itself. The keyring knows secrets by their home.
+func keptOf(home string) string {
+	if parent := filepath.Dir(home); filepath.Base(parent) == sqlite.WholeKept {
+		return filepath.Dir(filepath.Dir(parent))
+	}
+	return home
+}
+
 // homeSecrets lists the secrets of a home, with the values of the vault if they are wanted.
 func homeSecrets(ctx context.Context, home string, wanted bool) (s secretsOfHome, err error) {
 	o := Options{Home: home}
-	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(o.state(), "secrets"), Home: home})
+	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(o.state(), "secrets"), Home: keptOf(home)})
 	if s.vault, err = vault.Names(); err != nil {
 		return s, err
 	}
@@ -252,6 +260,9 @@ func homeSecrets(ctx context.Context, home string, wanted bool) (s secretsOfHome
 	}
 	for _, value := range values {
 		scheme, name, _ := strings.Cut(strings.TrimSpace(value), ":")
+		if inside, err := filepath.Rel(home, filepath.FromSlash(name)); err == nil && filepath.IsLocal(inside) {
+			name = filepath.ToSlash(inside)
+		}
 		switch {
 		case !secret.IsReference(value):
 			s.inConfig = true
@@ -351,7 +362,7 @@ func IsWhole(file string) (whole, passphrase, key bool, err error) {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		hint := "name a file; hob backup list shows what there is"
 		if exists(filepath.Join(file, filepath.FromSlash(databaseName))) {
-			hint = "make a backup of it: hob --home " + file + " backup create --plain --secrets FILE"
+			hint = "it is a home: make a backup of it with hob --home DIR backup create, and restore that"
 		}
 		return false, false, false, event.NewFault(event.Invalid, hint, "%s is a folder, not a backup", file)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"hob/daemon/event"
@@ -67,8 +68,12 @@ func (o Options) prepare() error {
 	return nil
 }
 
-// unprepare removes what prepare has made, and the lock. A folder with content stays.
+// unprepare removes what prepare has made, and the lock, which the caller holds. A folder with content stays. Windows removes no open file, so there
+// everything stays.
 func (o Options) unprepare() (err error) {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	for _, name := range []string{filepath.Join(o.state(), "hob.lock"), o.state(), o.workspace(), o.Home} {
 		if e := os.Remove(name); e != nil && !errors.Is(e, os.ErrNotExist) && !errors.Is(e, os.ErrExist) {
 			err = errors.Join(err, e)

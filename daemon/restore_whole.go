@@ -48,13 +48,7 @@ type move struct {
 // as it was. The error is ErrRunning while a hob runs.
 func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(WholeRestore) error) (done WholeRestore, err error) {
 	o := Options{Home: home}
-	if !exists(home) {
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, o.unprepare())
-			}
-		}()
-	}
+	isNew := !exists(home)
 	if err := o.prepare(); err != nil {
 		return done, err
 	}
@@ -62,7 +56,12 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 	if err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
+	defer func() {
+		if err != nil && isNew {
+			err = errors.Join(err, o.unprepare())
+		}
+		err = errors.Join(err, lock.Close())
+	}()
 	// An earlier restore may have been killed after its mark.
 	if err := o.finishWhole(); err != nil {
 		return done, err
@@ -112,7 +111,8 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 func (o Options) newerFiles(made time.Time) (n int64, err error) {
 	for _, name := range append(wholeFolders(), configName) {
 		err = errors.Join(err, filepath.WalkDir(filepath.Join(o.Home, filepath.FromSlash(name)), func(_ string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
+			// A file that hob may not read is replaced too, but it is not worth more than the restore.
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 				return nil
 			}
 			if err != nil || d.IsDir() {
@@ -175,8 +175,12 @@ func (o Options) markWhole(fresh, name string) error {
 		list[i].Kept = name
 	}
 	kept := filepath.Join(o.state(), sqlite.WholeKept, name)
-	if err := errors.Join(os.MkdirAll(filepath.Join(kept, "state"), 0o700), syncTree(fresh)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(kept), 0o700), os.Mkdir(kept, 0o700), os.Mkdir(filepath.Join(kept, "state"), 0o700), syncTree(fresh)); err != nil {
 		return fmt.Errorf("make a place for what is replaced: %w", err)
+	}
+	if err := o.oneDisk(kept, list); err != nil {
+		_, e := keptWhole(kept)
+		return errors.Join(err, e)
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
@@ -229,6 +233,26 @@ func (o Options) movable(name string) error {
 		err = event.NewFault(event.Clash, "restore to another home with --home, and move the files", "%s is on another disk than the home: it cannot be replaced in one step; nothing was changed", at)
 	}
 	return err
+}
+
+// oneDisk refuses a home whose parts are on several disks: a rename cannot move between them.
+func (o Options) oneDisk(kept string, list []move) error {
+	for _, m := range list {
+		dir := filepath.Dir(filepath.Join(o.Home, filepath.FromSlash(m.Path)))
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it is made in a folder that is looked at
+		}
+		if err != nil {
+			return err
+		}
+		for _, other := range []string{kept, o.state()} {
+			if same, err := sys.SameDisk(other, info); err != nil || !same {
+				return errors.Join(err, event.NewFault(event.Clash, "restore to another home with --home, and move the files", "%s and %s are on two disks: nothing can be replaced in one step; nothing was changed", dir, other))
+			}
+		}
+	}
+	return nil
 }
 
 // finishWhole ends a restore that has its mark, and sweeps one that has not. The caller holds the lock. Each step is a rename that is done

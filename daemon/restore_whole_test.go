@@ -15,6 +15,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // saved writes a backup of everything while hob runs.
@@ -126,5 +127,67 @@ func TestRestoreThatDoesNotHappen(t *testing.T) {
 	}
 	if _, err := daemon.VerifyWhole(t.Context(), w.Path, daemon.BackupKey{Passphrase: "right"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A home whose parts are on several disks is refused before anything is moved: a rename cannot move between disks.
+func TestRestoreOverTwoDisks(t *testing.T) {
+	other, err := os.MkdirTemp("/dev/shm", "hob-test-*")
+	if err != nil {
+		t.Skip("there is no second disk: ", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(other); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, moved := range map[string]string{"what is kept": "state/before-restore", "the state": "state"} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			info, err := os.Stat(home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same, err := sys.SameDisk(other, info); err != nil || same {
+				t.Skip("there is no second disk: ", err)
+			}
+			put(t, "old", home, "workspace", "a.md")
+			at := filepath.Join(other, filepath.Base(moved))
+			if err := errors.Join(os.MkdirAll(at, 0o700), os.MkdirAll(filepath.Dir(filepath.Join(home, moved)), 0o700), os.Symlink(at, filepath.Join(home, moved))); err != nil {
+				t.Fatal(err)
+			}
+			r := start(t, home)
+			w := r.saved(daemon.WholeOptions{})
+			if err := r.stop(); err != nil {
+				t.Fatal(err)
+			}
+			put(t, "new", home, "workspace", "a.md")
+			_, err = daemon.RestoreWhole(t.Context(), home, w.Path, daemon.BackupKey{}, func(daemon.WholeRestore) error { return nil })
+			if err == nil || !strings.Contains(err.Error(), "nothing was changed") {
+				t.Errorf("restored: %v", err)
+			}
+			if text, err := os.ReadFile(filepath.Join(home, "workspace", "a.md")); err != nil || string(text) != "new" {
+				t.Errorf("the workspace: %q, %v", text, err)
+			}
+			r = start(t, home)
+			if err := r.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A secret file of the home that the config names by its whole path is in a backup with secrets.
+func TestSecretByItsWholePath(t *testing.T) {
+	home := t.TempDir()
+	put(t, "42:secret", home, "token")
+	write(t, home, fmt.Sprintf("[models.spare]\nbackend = \"openai\"\nmodel = \"x\"\nbase_url = \"http://127.0.0.1:1/v1\"\napi_key = %q\n", "file:"+filepath.ToSlash(filepath.Join(home, "token"))))
+	r := start(t, home)
+	with, without := r.saved(daemon.WholeOptions{Secrets: true}), r.saved(daemon.WholeOptions{})
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if !with.Secrets || len(with.LeftOut) > 0 || strings.Join(without.LeftOut, " ") != "token" {
+		t.Errorf("%+v\n%+v", with, without)
 	}
 }

@@ -235,9 +235,17 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	}
 	text := fmt.Sprintf("restored %s: %s", done.Backup.Path, backupContents(done.Backup))
 	if done.Kept != "" {
-		text += fmt.Sprintf("\nthe old database is kept; to return to it: hob backup restore %s", done.Kept)
+		text += "\n" + wayBack(a, done.Kept, done.Lost)
 	}
 	return a.Done(done, text+heldAndNext(done.Held))
+}
+
+// wayBack says where a replaced database is kept, and how to return to it.
+func wayBack(a *cli.App, kept string, l daemon.BackupLoss) string {
+	if l.Damaged != "" {
+		return "the damaged database is kept as " + kept
+	}
+	return "the old database is kept; to return to it: " + a.Hob() + " backup restore " + cli.Quote(kept)
 }
 
 // ownHome returns the home and refuses one that belongs to another user: its owner could not read files that root writes there.

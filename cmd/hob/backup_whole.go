@@ -297,7 +297,11 @@ func restoreWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupK
 	}
 	text := fmt.Sprintf("restored %s: %s", path, backupContents(done.Backup.Database))
 	if done.Kept != "" {
-		text += fmt.Sprintf("\nwhat was there before is kept in %s\nto return to it: hob --home %s backup create --plain --secrets before.tar.gz, then hob backup restore before.tar.gz", done.Kept, done.Kept)
+		text += "\nwhat was there before is kept in " + done.Kept
+	}
+	if done.Kept != "" && done.Lost.Damaged == "" {
+		file := "before-" + filepath.Base(done.Kept) + ".tar.gz"
+		text += fmt.Sprintf("\nto return to it: hob --home %s backup create --plain --secrets %s, then %s backup restore %s", cli.Quote(done.Kept), file, a.Hob(), file)
 	}
 	if missing := done.Backup.MissingSecrets(home); len(missing) > 0 {
 		text += "\nthese secrets were not in it:\n  " + strings.Join(missing, "\n  ")

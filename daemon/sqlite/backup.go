@@ -234,8 +234,10 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 	return nil
 }
 
-// RemoveCopy removes a copy and its digest.
-func RemoveCopy(path string) error { return errors.Join(remove(path+Digest), remove(path)) }
+// RemoveCopy removes a copy, its digest, and the log that a damaged one may have.
+func RemoveCopy(path string) error {
+	return errors.Join(remove(path+Digest), remove(path+"-wal"), remove(path))
+}
 
 // remove removes a file. A missing file is not an error.
 func remove(path string) error {

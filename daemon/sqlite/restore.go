@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/sys"
 )
@@ -164,7 +165,6 @@ func checkComplete(path string) error {
 	if err != nil {
 		return err
 	}
-	const magic = "SQLite format 3\x00"
 	switch {
 	case len(head) == 0:
 		return fmt.Errorf("%w: it is empty", ErrUnfinished)
@@ -184,8 +184,28 @@ func checkComplete(path string) error {
 	return nil
 }
 
-// headSize is the length of the header, in bytes.
-const headSize = 100
+// headSize is the length of the header, in bytes, and magic is its beginning.
+const (
+	headSize = 100
+	magic    = "SQLite format 3\x00"
+)
+
+// checkHead returns ErrCorrupt for a file that does not begin as a database does. A new, empty file is not damaged, but one whose log has content is.
+func checkHead(path string) error {
+	if size := sizeOf(path); size == 0 && sizeOf(path+"-wal") == 0 {
+		return nil
+	}
+	head, err := headOf(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read database: %w", err)
+	case len(head) < headSize || !bytes.HasPrefix(head, []byte(magic)):
+		return fmt.Errorf("%w: it does not begin as an SQLite file does", ErrCorrupt)
+	}
+	return nil
+}
 
 // headOf reads the header of a file, or less if the file is shorter.
 func headOf(path string) ([]byte, error) {
@@ -301,7 +321,7 @@ func putAside(ctx context.Context, path, kept string) error {
 		return fmt.Errorf("look at the old database: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
-		return fmt.Errorf("make backup folder: %w", err)
+		return &event.Fault{Kind: event.Unavailable, Text: "the backup folder " + filepath.Dir(kept) + " cannot be used: nothing was changed", Hint: "the old database is kept in it: make it a folder that hob may write to", Err: err}
 	}
 	if err := forgetLinks(path, filepath.Dir(kept)); err != nil {
 		return err
@@ -329,9 +349,9 @@ func putAside(ctx context.Context, path, kept string) error {
 }
 
 // forgetLinks removes the names in the backup folder of the database itself: a restore or an upgrade that was killed between its second name and its
-// rename has left one, and it is no copy.
+// rename has left one, and it is no copy. A log that it has kept goes back to the database.
 func forgetLinks(path, folder string) error {
-	mine, err := os.Lstat(path)
+	mine, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -340,9 +360,16 @@ func forgetLinks(path, folder string) error {
 	}
 	list, err := ListBackups(folder)
 	for _, f := range list {
-		if there, e := os.Lstat(f.Path); e == nil && (f.Upgrade > 0 || f.Replaced) && os.SameFile(mine, there) {
-			err = errors.Join(err, RemoveCopy(f.Path), remove(f.Path+"-wal"))
+		there, e := os.Lstat(f.Path)
+		if e != nil || f.Upgrade == 0 && !f.Replaced || !os.SameFile(mine, there) {
+			continue
 		}
+		if sizeOf(f.Path+"-wal") > 0 && sizeOf(path+"-wal") == 0 {
+			if e := os.Rename(f.Path+"-wal", path+"-wal"); e != nil {
+				return errors.Join(err, e)
+			}
+		}
+		err = errors.Join(err, RemoveCopy(f.Path))
 	}
 	return err
 }
@@ -368,6 +395,11 @@ func checkpointLog(ctx context.Context, path string) (err error) {
 // keep gives a file a second name, which is new. A hard link needs no space and no time; the copy is for file systems without links, and for a backup
 // folder on another disk.
 func keep(ctx context.Context, from, to string) error {
+	// The database may be a link to a file elsewhere. That file is kept, not the link.
+	from, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
 	if err := os.Link(from, to); err == nil || errors.Is(err, os.ErrExist) {
 		return err
 	}

@@ -286,6 +286,12 @@ func TestRestoreOverADamagedOne(t *testing.T) {
 	if err := errors.Join(os.WriteFile(live, junk, 0o600), os.WriteFile(live+"-wal", []byte("log"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	if err := sqlite.Inspect(t.Context(), live, files(first, second), func(*sqlite.Conn) error { return nil }); !errors.Is(err, sqlite.ErrCorrupt) {
+		t.Errorf("inspected: %v", err)
+	}
+	if d, err := open(t, filepath.Dir(live), files(first, second)); !errors.Is(err, sqlite.ErrCorrupt) {
+		t.Errorf("opened: %v, %v", d, err)
+	}
 	kept := map[string]bool{}
 	for i := range 2 {
 		old, err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(*sqlite.Conn) error { return nil })
@@ -306,8 +312,9 @@ func TestRestoreOverADamagedOne(t *testing.T) {
 		t.Fatalf("kept %v, listed %+v, %v", kept, list, err)
 	}
 	damaged, err := os.ReadFile(list[1].Path)
-	if err != nil || string(damaged) != string(junk) {
-		t.Errorf("the damaged one: %.20q, %v", damaged, err)
+	log, err2 := os.ReadFile(list[1].Path + "-wal")
+	if err := errors.Join(err, err2); err != nil || string(damaged) != string(junk) || string(log) != "log" {
+		t.Errorf("the damaged one: %.20q, its log: %.20q, %v", damaged, log, err)
 	}
 	var rows []string
 	if err := sqlite.Examine(t.Context(), list[0].Path, files(first, second), names(&rows)); err != nil || len(rows) != 3 || !list[0].Replaced {
@@ -318,5 +325,70 @@ func TestRestoreOverADamagedOne(t *testing.T) {
 	}
 	if newest := sqlite.Newest(append(list, sqlite.BackupFile{Path: "older"})); newest.Path != "older" {
 		t.Errorf("a replaced database comes before a backup: %+v", newest)
+	}
+}
+
+// A restore that was killed after it had put the log of a damaged database aside loses nothing of it: the next one keeps both.
+func TestRestoreKeepsALogTwice(t *testing.T) {
+	from := saved(t, 3)
+	live := filepath.Join(t.TempDir(), "hob.db")
+	left := filepath.Join(sqlite.BackupFolder(filepath.Dir(live)), "hob-before-restore-20261121-034000.000.db")
+	junk := strings.Repeat("this is no database ", 500)
+	if err := errors.Join(os.WriteFile(live, []byte(junk), 0o600), os.Mkdir(filepath.Dir(left), 0o700), os.Link(live, left), os.WriteFile(left+"-wal", []byte("log"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	old, err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(*sqlite.Conn) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(old + "-wal")
+	if err != nil || string(log) != "log" {
+		t.Errorf("the log is %q, %v", log, err)
+	}
+	if list, err := filepath.Glob(filepath.Join(filepath.Dir(left), "*.db*")); err != nil || len(list) != 3 {
+		t.Errorf("kept: %v, %v", list, err)
+	}
+}
+
+// A database that is a link to a file elsewhere is kept as a file.
+func TestRestoreOverALink(t *testing.T) {
+	from := saved(t, 3)
+	there := filled(t, t.TempDir(), files(first, second), "old")
+	live := filepath.Join(t.TempDir(), "hob.db")
+	if err := os.Symlink(there, live); err != nil {
+		t.Skip("this system makes no links: ", err)
+	}
+	old, err := sqlite.Restore(t.Context(), restoreOptions(live), from, func(*sqlite.Conn) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(old); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("kept: %v, %v", info, err)
+	}
+	var rows []string
+	if err := sqlite.Examine(t.Context(), old, files(first, second), names(&rows)); err != nil || strings.Join(rows, " ") != "old" {
+		t.Errorf("kept: %v, %v", rows, err)
+	}
+	if got := liveRows(t, live); strings.Count(got, "row-") != 3 {
+		t.Errorf("in its place: %q", got)
+	}
+}
+
+// A backup folder that cannot be read hinders no start.
+func TestOpenWithoutABackupFolder(t *testing.T) {
+	live := filled(t, t.TempDir(), files(first, second), "one")
+	if err := os.Symlink("backups", sqlite.BackupFolder(filepath.Dir(live))); err != nil {
+		t.Skip("this system makes no links: ", err)
+	}
+	d, err := open(t, filepath.Dir(live), files(first, second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = sqlite.Restore(t.Context(), restoreOptions(live), saved(t, 3), func(*sqlite.Conn) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "the backup folder") || liveRows(t, live) != "one" {
+		t.Errorf("restored: %v", err)
 	}
 }

@@ -84,8 +84,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 			return nil, err
 		}
 		d.lock = lock
+		// A second name of the database among the backups does no harm until the next restore, which tries again.
 		if err := forgetLinks(o.Path, BackupFolder(dir)); err != nil {
-			return nil, errors.Join(err, d.Close())
+			o.Log.Warn("the backup folder cannot be read", "err", err)
 		}
 	}
 	d.counts.prepared = o.Prepared
@@ -250,8 +251,12 @@ func createFile(path string, lost func(what string) error) error {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
-// open opens a database file. The path may contain any characters.
+// open opens a database file. The path may contain any characters. A file that is no database of SQLite is ErrCorrupt, and is not touched: SQLite
+// would delete its log.
 func open(path, query string) (*sql.DB, error) {
+	if err := checkHead(path); err != nil {
+		return nil, err
+	}
 	dsn := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query}).String()
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {

@@ -157,6 +157,14 @@ func (a *App) HomeDir() (dir string, named bool, err error) {
 	return filepath.Join(user, ".hob"), false, nil
 }
 
+// Hob returns the beginning of a command that a hint names, with the home if the caller named one by the flag.
+func (a *App) Hob() string {
+	if a.Home == "" {
+		return "hob"
+	}
+	return "hob --home " + Quote(a.Home)
+}
+
 // CheckHome refuses a home that is not a folder, as the daemon does.
 func CheckHome(dir string) error {
 	info, err := os.Stat(dir)
