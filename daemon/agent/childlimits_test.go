@@ -54,7 +54,7 @@ func TestResumeAndModel(t *testing.T) {
 			t.Errorf("it says %q in %s", r.lastBody(), r.turns()[3].Session)
 		}
 		r.ask("no")
-		contains(t, r.lastBody(), "there are t1_1")
+		contains(t, r.lastBody(), "there is: t1_1")
 		r.ask("what")
 		contains(t, r.lastBody(), "there is small")
 		r.wantStates(turn.Done, turn.Done, turn.Done, turn.Done, turn.Done, turn.Done)

@@ -80,6 +80,9 @@ func CopyIdle(ctx context.Context, path, to string) (err error) {
 	if _, err := os.Lstat(path); err != nil {
 		return err
 	}
+	if err := checkHead(path); err != nil {
+		return err
+	}
 	return copyFrom(ctx, path, "rw", to)
 }
 

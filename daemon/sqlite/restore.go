@@ -66,6 +66,9 @@ func InspectLocked(ctx context.Context, path string, migrations fs.FS, look func
 	if _, err := os.Lstat(path); err != nil {
 		return err
 	}
+	if err := checkHead(path); err != nil {
+		return err
+	}
 	conn, err := open(path, "mode=rw") // also reads what a crash has left in the log
 	if err != nil {
 		return err
@@ -191,6 +194,8 @@ const (
 )
 
 // checkHead returns ErrCorrupt for a file that does not begin as a database does. A new, empty file is not damaged, but one whose log has content is.
+// SQLite deletes the log of such a file when it is opened for writing. No connection of this process may be open: closing a file gives back all of the
+// process's locks on it (sqlite.org/howtocorrupt.html, 2.2).
 func checkHead(path string) error {
 	if size := sizeOf(path); size == 0 && sizeOf(path+"-wal") == 0 {
 		return nil
@@ -376,6 +381,9 @@ func forgetLinks(path, folder string) error {
 
 // checkpointLog copies the log of an unused database into the database, and empties the log.
 func checkpointLog(ctx context.Context, path string) (err error) {
+	if err := checkHead(path); err != nil {
+		return err
+	}
 	conn, err := open(path, "mode=rw"+darwinSync())
 	if err != nil {
 		return err

@@ -117,6 +117,9 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := createFile(d.path, o.Lost); err != nil {
 		return err
 	}
+	if err := checkHead(d.path); err != nil {
+		return err
+	}
 	db, err := d.openWriter(ctx, o)
 	if err != nil {
 		return err
@@ -251,12 +254,8 @@ func createFile(path string, lost func(what string) error) error {
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
-// open opens a database file. The path may contain any characters. A file that is no database of SQLite is ErrCorrupt, and is not touched: SQLite
-// would delete its log.
+// open opens a database file. The path may contain any characters.
 func open(path, query string) (*sql.DB, error) {
-	if err := checkHead(path); err != nil {
-		return nil, err
-	}
 	dsn := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query}).String()
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
