@@ -107,8 +107,8 @@ func EmailOn(in, out net.Listener, opts EmailOptions) (*Email, error) {
 	}
 	quiet := log.New(io.Discard, "", 0)
 	f.boxes = imapserver.New(&imapserver.Options{
-		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
-			return &mailbox{f: f}, nil, nil
+		NewSession: func(c *imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {
+			return &mailbox{f: f, conn: c.NetConn()}, nil, nil
 		},
 		Caps: imap.CapSet{imap.CapIMAP4rev1: {}}, Logger: quiet, InsecureAuth: !opts.TLS, TLSConfig: later[0],
 	})
@@ -301,11 +301,15 @@ func (f *Email) Flags(folder string) ([]string, error) {
 // mailbox is one IMAP connection.
 type mailbox struct {
 	*imapmemserver.UserSession
-	f *Email
+	f    *Email
+	conn net.Conn // as accepted, before STARTTLS
 }
 
-// Close ends the session.
+// Close ends the session and forgets its connection. A record of ended connections would look like a leak of hob.
 func (b *mailbox) Close() error {
+	b.f.mu.Lock()
+	delete(b.f.open, b.conn)
+	b.f.mu.Unlock()
 	if b.UserSession == nil {
 		return nil
 	}

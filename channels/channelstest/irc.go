@@ -216,6 +216,28 @@ func (f *IRC) happens(l ircLine) ircLine {
 	return l
 }
 
+// maxJoins is how many joins the history keeps.
+const maxJoins = 100
+
+// forgetJoins removes the oldest joins from the history; messages stay. Real servers limit their history too.
+// Without a limit, hob would read the joins of all its earlier connections before it takes a new message. The
+// caller holds the lock.
+func (f *IRC) forgetJoins() {
+	surplus := -maxJoins
+	for _, l := range f.said {
+		if l.command == "JOIN" {
+			surplus++
+		}
+	}
+	f.said = slices.DeleteFunc(f.said, func(l ircLine) bool {
+		old := l.command == "JOIN" && surplus > 0
+		if old {
+			surplus--
+		}
+		return old
+	})
+}
+
 // Again delivers a message a second time.
 func (f *IRC) Again(id string) {
 	f.mu.Lock()

@@ -206,6 +206,7 @@ func (u *ircUser) join(list string) {
 		u.raw(":" + u.source() + " JOIN " + name)
 		account, _, _ := strings.Cut(u.f.opts.Account, " ")
 		u.f.happens(ircLine{source: u.source(), account: account, command: "JOIN", target: name})
+		u.f.forgetJoins()
 	}
 }
 
