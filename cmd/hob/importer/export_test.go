@@ -9,8 +9,16 @@ import (
 // ParseJSON5 is the parser of settings.
 var ParseJSON5 = parseJSON5
 
-// ReadPlan plans an import.
-var ReadPlan = readPlan
+// ReadPlan plans an import by a command without flags.
+func ReadPlan(ctx context.Context, program, dir string, secrets bool) (Report, error) {
+	return readPlan(ctx, program, dir, secrets, "")
+}
+
+// TypedFlags are the flags of a command line.
+var TypedFlags = typedFlags
+
+// SystemHint is the hint for the system's hob.
+var SystemHint = systemHint
 
 // Scheduled returns the schedule and the zone that an item's job gets; "" if it is no job, or not imported.
 func Scheduled(it Item) (schedule, zone string) {

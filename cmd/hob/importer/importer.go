@@ -41,7 +41,7 @@ func Command(a *cli.App) *cobra.Command {
 		Example: "  hob import --dry-run openclaw ~/.openclaw\n  hob import openclaw ~/.openclaw\n  hob import --secrets hermes ~/.hermes",
 		Args:    cli.Exactly(2, "openclaw or hermes, and its DIR"), ValidArgsFunction: cli.Words("openclaw", "hermes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := readPlan(cmd.Context(), args[0], args[1], secrets)
+			r, err := readPlan(cmd.Context(), args[0], args[1], secrets, typedFlags(cmd))
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func Command(a *cli.App) *cobra.Command {
 			case err != nil:
 				return err
 			case c.System:
-				return &cli.Problem{Text: "the home of the system's hob belongs to another user", Hint: "sudo -u hob hob --home " + client.SystemHome + " import " + strings.Join(args, " ")}
+				return &cli.Problem{Text: "the home of the system's hob belongs to another user", Hint: systemHint(typedFlags(cmd), r.Program, r.From)}
 			}
 			if err := carry(cmd.Context(), a, c, home, &r); err != nil {
 				return err
@@ -72,8 +72,8 @@ func Command(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// readPlan reads the folder and plans the import.
-func readPlan(ctx context.Context, program, dir string, secrets bool) (Report, error) {
+// readPlan reads the folder and plans the import. The flags of the command are for a hint that repeats it.
+func readPlan(ctx context.Context, program, dir string, secrets bool, flags string) (Report, error) {
 	type kind struct {
 		read  func(context.Context, *plan) error
 		other string
@@ -104,7 +104,7 @@ func readPlan(ctx context.Context, program, dir string, secrets bool) (Report, e
 		return Report{}, closed
 	}
 	if wrong {
-		return Report{}, &cli.Problem{Text: fmt.Sprintf("%s is a folder of %s and not of %s", dir, k.other, program), Hint: "hob import " + k.other + " " + dir}
+		return Report{}, &cli.Problem{Text: fmt.Sprintf("%s is a folder of %s and not of %s", dir, k.other, program), Hint: againHint(flags, k.other, dir)}
 	}
 	if err != nil {
 		return Report{}, &cli.Problem{Text: fmt.Sprintf("%s is not a folder of %s: %v", dir, program, err), Hint: "name the folder of " + program + ", for example ~/." + program}

@@ -179,7 +179,7 @@ func (p *plan) clawConfig(name string, c clawConfig, workspace string) {
 	slices.Sort(list)
 	for _, dir := range slices.Compact(list) {
 		if dir != "" && (workspace != "workspace" || path.Base(dir) != "workspace") {
-			p.leave("other", dir, "a workspace in another place: hob import openclaw %s; hob has one agent in each home", dir)
+			p.leave("other", dir, "a workspace in another place: hob import openclaw %s; hob has one agent in each home", quoteTilde(dir))
 		}
 	}
 	for _, channel := range sorted(c.Channels) {

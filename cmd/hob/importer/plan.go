@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"hob/cmd/hob/cli"
 	"hob/scheduler"
 	"hob/scheduler/spec"
 )
@@ -117,7 +118,7 @@ func (p *plan) skills(dir string, skip map[string]bool) {
 			p.leave("skill", from, "it comes with the other program and is not yours")
 			continue
 		}
-		p.items = append(p.items, Item{Kind: "skill", From: from, To: path.Base(from), State: imported, Why: "read it, then: hob skills trust " + path.Base(from)})
+		p.items = append(p.items, Item{Kind: "skill", From: from, To: path.Base(from), State: imported, Why: "read it, then: hob skills trust " + cli.Quote(path.Base(from))})
 	}
 }
 
@@ -240,7 +241,7 @@ func (p *plan) allowed(where string, ids []string) {
 // mcpServers notes MCP servers. They are started with rights and secrets that the owner gives, so they are not imported.
 func (p *plan) mcpServers(where string, list map[string]any) {
 	for _, name := range sorted(list) {
-		p.leave("other", where+"."+name, "an MCP server: hob mcp add %s", name)
+		p.leave("other", where+"."+name, "an MCP server: hob mcp add %s", cli.Quote(name))
 	}
 }
 
