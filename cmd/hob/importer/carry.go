@@ -3,10 +3,13 @@ package importer
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +42,10 @@ func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Re
 		}
 		if err != nil {
 			it.State, it.Why = failed, err.Error()
+		}
+		// Without a hob, only files are compared with those of the home.
+		if c == nil && it.State == imported && (it.Kind == "skill" || it.Kind == "job") {
+			r.Unchecked = "hob is not running, so skills and jobs were not checked or compared with yours; hob up starts it"
 		}
 	}
 	return nil
@@ -132,6 +139,15 @@ func carrySkill(ctx context.Context, c *client.Client, r *Report, i int) error {
 		return fmt.Errorf("it cannot be read: %w", explained(err))
 	}
 	if c == nil {
+		one := r.earlier(i)
+		if one == nil {
+			return nil
+		}
+		same, err := sameSkill(r.source(*one), from)
+		if err != nil {
+			return fmt.Errorf("it cannot be read: %w", explained(err))
+		}
+		it.compared(same)
 		return nil
 	}
 	theirs, err := client.Do(ctx, c, api.CheckSkill, "", api.SkillSource{From: from})
@@ -161,6 +177,56 @@ func carrySkill(ctx context.Context, c *client.Client, r *Report, i int) error {
 	}
 	it.compared(mine.Hash == theirs.Hash)
 	return nil
+}
+
+// sameSkill reports whether two folders are the same skill, without the daemon, which compares the same properties: names, executable bits
+// and contents, without hidden files.
+func sameSkill(one, other string) (bool, error) {
+	a, err := skillFiles(one)
+	if err != nil {
+		return false, err
+	}
+	b, err := skillFiles(other)
+	return maps.Equal(a, b), err
+}
+
+// skillFiles returns a hash of each file of a skill with its executable bit, by its path.
+func skillFiles(dir string) (files map[string]string, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	files = map[string]string{}
+	return files, fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		hidden := name != "." && strings.HasPrefix(e.Name(), ".")
+		switch {
+		case err != nil:
+			return err
+		case hidden && e.IsDir():
+			return fs.SkipDir
+		case hidden || !e.Type().IsRegular():
+			return nil
+		}
+		files[name], err = fileHash(root, name)
+		return err
+	})
+}
+
+// fileHash returns a hash of a file, with its executable bit.
+func fileHash(root *os.Root, name string) (hash string, err error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return fmt.Sprintf("%x %t", h.Sum(nil), info.Mode()&0o111 != 0), err
 }
 
 // carryJob makes a job and pauses it, because the other program may still run it, and its prompt may be the work of a model.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -205,13 +206,13 @@ func TestDryRunSaysWhatTheImportSays(t *testing.T) {
 	}
 }
 
-// A dry run without a running hob looks at the files, and says that it did not look at the rest.
+// A dry run without a running hob looks at the files, and says that it did not look at the rest, if there is a rest.
 func TestDryRunWithoutDaemon(t *testing.T) {
 	home := emptyHome(t)
 	if err := errors.Join(os.Mkdir(filepath.Join(home, "workspace"), 0o700), os.WriteFile(filepath.Join(home, "workspace", "SOUL.md"), []byte("Mine."), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	const note = "hob is not running, so skills and jobs were not compared with yours"
+	const note = "hob is not running, so skills and jobs were not checked or compared with yours"
 	code, text := run(t, home, "testdata/openclaw", false, "--dry-run")
 	if code != 0 || !strings.Contains(text, "changed:\n  file    workspace/SOUL.md (compare the two") || !strings.Contains(text, "\n"+note) {
 		t.Errorf("%d: %s", code, text)
@@ -219,7 +220,59 @@ func TestDryRunWithoutDaemon(t *testing.T) {
 	if _, text = run(t, home, "testdata/openclaw", true, "--dry-run"); !strings.Contains(text, `"unchecked":"`+note) {
 		t.Error(text)
 	}
-	if _, text = run(t, filepath.Join(home, "none"), "testdata/openclaw", false, "--dry-run"); strings.Contains(text, note) || strings.Contains(text, "kept") {
+	if _, text = run(t, filepath.Join(home, "none"), "testdata/openclaw", false, "--dry-run"); !strings.Contains(text, "\n"+note) || strings.Contains(text, "kept") {
 		t.Errorf("without a home: %s", text)
+	}
+	if _, text = run(t, home, "testdata/openclaw/workspace", false, "--dry-run"); strings.Contains(text, note) {
+		t.Errorf("without skills and jobs: %s", text)
+	}
+}
+
+// Of several skills with one name, a dry run without a running hob says what the import says.
+func TestDryRunWithoutDaemonOfTwins(t *testing.T) {
+	skill := func(name string) string { return "---\nname: " + name + "\ndescription: One of two.\n---\nDo." }
+	dir := t.TempDir()
+	for path, text := range map[string]string{
+		"openclaw.json":                "{}",
+		"skills/other/SKILL.md":        skill("other"),
+		"skills/sub/other/SKILL.md":    skill("other") + " Differently.",
+		"skills/same/SKILL.md":         skill("same"),
+		"skills/sub/same/SKILL.md":     skill("same"),
+		"skills/sub/same/.note":        "not a part of the skill",
+		"skills/more/SKILL.md":         skill("more"),
+		"skills/sub/more/SKILL.md":     skill("more"),
+		"skills/sub/more/scripts/x.sh": "true",
+		"skills/runs/SKILL.md":         skill("runs"),
+		"skills/runs/x.sh":             "true",
+		"skills/sub/runs/SKILL.md":     skill("runs"),
+		"skills/sub/runs/x.sh":         "true",
+	} {
+		path = filepath.Join(dir, filepath.FromSlash(path))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "skills", "runs", "x.sh"), 0o700); err != nil { // #nosec G302 -- a script
+		t.Fatal(err)
+	}
+	home := emptyHome(t)
+	dry, _ := imported(t, home, dir, "--dry-run")
+	running(t, home)
+	real, _ := imported(t, home, dir)
+	if !reflect.DeepEqual(dry, real) {
+		t.Errorf("the dry run says\n%+v, and the import\n%+v", dry, real)
+	}
+	states := map[string]string{}
+	for _, it := range dry {
+		states[it.From] = it.State
+	}
+	runs := "kept"
+	if runtime.GOOS == "windows" { // there are no executable bits there
+		runs = "already"
+	}
+	for from, want := range map[string]string{"skills/other": "imported", "skills/sub/other": "kept", "skills/sub/same": "already", "skills/sub/more": "kept", "skills/sub/runs": runs} {
+		if states[from] != want {
+			t.Errorf("%s is %s, want %s", from, states[from], want)
+		}
 	}
 }

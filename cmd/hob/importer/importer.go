@@ -28,7 +28,7 @@ type Report struct {
 	DryRun  bool   `json:"dry_run"` // nothing was changed: imported means that it would be
 	Items   []Item `json:"items"`
 
-	Unchecked string `json:"unchecked,omitempty"` // why a dry run has not compared skills and jobs with those of hob
+	Unchecked string `json:"unchecked,omitempty"` // why a dry run has not checked its skills and jobs, nor compared them with those of hob
 }
 
 // Command makes hob import.
@@ -52,10 +52,7 @@ func Command(a *cli.App) *cobra.Command {
 			}
 			c, err := a.Client(cmd.Context())
 			switch {
-			case dry && errors.Is(err, client.ErrNoDaemon):
-				if _, none := os.Stat(home); none == nil {
-					r.Unchecked = "hob is not running, so skills and jobs were not compared with yours; hob up starts it"
-				}
+			case dry && errors.Is(err, client.ErrNoDaemon): // carry notes what it could not compare
 			case err != nil:
 				return err
 			case c.System:
