@@ -65,6 +65,18 @@ func TestWorkspaceAlone(t *testing.T) {
 	}
 }
 
+// The folder of OpenClaw's state is noted with a reason that is true without a database too, when no other line names it.
+func TestStateWithoutDatabase(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "workspace"), 0o700), os.Mkdir(filepath.Join(dir, "state"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "left other state ->  (its own state; hob reads only state/openclaw.sqlite)\n"
+	if got := lines(t, "openclaw", dir, false); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // Another folder is refused with a sentence and a hint.
 func TestWrongFolder(t *testing.T) {
 	for program, dir := range map[string]string{"openclaw": t.TempDir(), "hermes": t.TempDir(), "other": "."} {

@@ -89,7 +89,7 @@ func openclaw(ctx context.Context, p *plan) error {
 	}
 	p.rest(".", noted, map[string]string{
 		config: "hob has other settings: hob setup, hob channels add", config + ".bak": "a copy of the settings",
-		"agents": "conversations and logins are not imported", "state": "its own state; of its database see above",
+		"agents": "conversations and logins are not imported", "state": "its own state; hob reads only " + clawStore,
 		"extensions": "hob has no plug-ins; MCP servers add tools", "plugins": "hob has no plug-ins; MCP servers add tools", "hooks": "hob's hooks are others: docs/jobs-and-hooks.md",
 		"devices": "devices are paired with the other program", "identity": "the identity of a device of the other program", "logs": "logs", "media": "attachments of conversations", "memory": "an index, which hob makes itself",
 		"sandboxes": "sandboxes are hob's own", "sessions": "conversations are not imported",
