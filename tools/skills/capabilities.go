@@ -70,7 +70,7 @@ func (f Facts) Summary() string {
 			if names = f.names(); names == "" {
 				continue
 			}
-			names = " There is: " + names + "."
+			names = " Accepted: " + names + "." // one or several
 		}
 		fmt.Fprintf(&b, "\n## %s\n%s%s\n", t.title, t.text, names)
 	}
