@@ -131,12 +131,20 @@ func completeBackups(a *cli.App) cobra.CompletionFunc {
 // printBackups lists the copies, the newest first. It reads the folder itself, so it works while no daemon
 // runs.
 func printBackups(a *cli.App) error {
-	_, list, err := homeBackups(a)
+	home, list, err := homeBackups(a)
 	if err != nil {
 		return err
 	}
 	if a.JSON {
 		return a.Document(list)
+	}
+	kept := filepath.Join(home, "state", "before-restore")
+	restores, err := os.ReadDir(kept)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if len(restores) > 0 {
+		defer a.Say("%s has what %s replaced", kept, console.Plural(len(restores), "restore"))
 	}
 	if len(list) == 0 {
 		a.Say("there is no backup yet; make one with: hob backup create")
