@@ -107,8 +107,10 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 	return done, err
 }
 
-// newerFiles counts the files that a restore would replace and that changed after an instant. The database is not among them.
+// newerFiles counts the files that a restore would replace and that changed since a backup was made. The database is not among them.
 func (o Options) newerFiles(made time.Time) (n int64, err error) {
+	// The times in a tar file are rounded to seconds, so a file that was restored can seem a little newer than its backup.
+	made = made.Add(time.Second)
 	for _, name := range append(wholeFolders(), configName) {
 		err = errors.Join(err, filepath.WalkDir(filepath.Join(o.Home, filepath.FromSlash(name)), func(_ string, d fs.DirEntry, err error) error {
 			// A file that hob may not read is replaced too, but it is not worth more than the restore.

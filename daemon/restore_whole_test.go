@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"hob/channels/channelstest"
 	"hob/daemon"
@@ -189,5 +190,35 @@ func TestSecretByItsWholePath(t *testing.T) {
 	}
 	if !with.Secrets || len(with.LeftOut) > 0 || strings.Join(without.LeftOut, " ") != "token" {
 		t.Errorf("%+v\n%+v", with, without)
+	}
+}
+
+// A file that was restored is no newer than its backup, though the times in the backup are rounded to seconds.
+func TestRestoredFilesAreNotNewer(t *testing.T) {
+	home := t.TempDir()
+	put(t, "a fact", home, "workspace", "a.md")
+	r := start(t, home)
+	r.say("say one")
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := daemon.SaveWhole(t.Context(), home, daemon.WholeOptions{Path: filepath.Join(t.TempDir(), "backup")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for changed, want := range map[time.Duration]int64{500 * time.Millisecond: 0, time.Hour: 1} {
+		at := w.Made.Add(changed)
+		if err := os.Chtimes(filepath.Join(home, "workspace", "a.md"), at, at); err != nil {
+			t.Fatal(err)
+		}
+		refused := errors.New("no")
+		if _, err := daemon.RestoreWhole(t.Context(), home, w.Path, daemon.BackupKey{}, func(done daemon.WholeRestore) error {
+			if done.Newer != want {
+				t.Errorf("changed %v after the backup: %d newer files", changed, done.Newer)
+			}
+			return refused
+		}); !errors.Is(err, refused) {
+			t.Error(err)
+		}
 	}
 }
