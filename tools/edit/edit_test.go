@@ -277,7 +277,7 @@ func TestEditIntent(t *testing.T) {
 	if config.Scopes[len(config.Scopes)-1] != tools.Config || config.Paths[0].Foreign == "" {
 		t.Errorf("%+v", config)
 	}
-	if missing := d.do(t, d.edit, args{"path": "ff", "old_text": "a", "new_text": "b"}); missing.Code != tools.NotFound || !strings.Contains(missing.Content, "there is f in") {
+	if missing := d.do(t, d.edit, args{"path": "ff", "old_text": "a", "new_text": "b"}); missing.Code != tools.NotFound || !strings.Contains(missing.Content, "did you mean f?") {
 		t.Errorf("%s", missing.Content)
 	}
 	for path, code := range map[string]tools.Code{"../state/x": tools.Denied, ".": tools.Validation, "a\x00b": tools.Validation} {
