@@ -32,7 +32,7 @@ var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fi
 // platform that can edit those of a draft, only one with a voice note that of listening, only one that has sent a file those of the artifacts, only one
 // with a long conversation those of a compaction, only one with an account at Google those of a mail, only one whose owner accepts a skill those of its copy,
 // and only one that has something removed those of that.
-var elsewhere = regexp.MustCompile(`^(restore|whole|upgrade|draft|voice|artifacts|compact|skill|gmail)\.|\.forgotten$`)
+var elsewhere = regexp.MustCompile(`^(restore|whole|upgrade|draft|voice|artifacts|compact|skill|gmail)\.|^database\.kept$|\.forgotten$`)
 
 // afterCrash are the points that only a start passes that follows an unclean end, with where that end was; "" is anywhere.
 var afterCrash = map[string]string{"orphans.ended": "", "edit.forward": "edit.renamed:5", "edit.recovered": "edit.renamed:5", "edit.cleared": "edit.renamed:5"}
