@@ -236,8 +236,9 @@ func (w WholeBackup) SecretsLeftOut() (home, elsewhere []string) {
 
 // keptOf returns the home whose replaced part a folder is, or the folder itself. The keyring knows secrets by their home.
 func keptOf(home string) string {
-	if parent := filepath.Dir(home); filepath.Base(parent) == sqlite.WholeKept {
-		return filepath.Dir(filepath.Dir(parent))
+	parent := filepath.Dir(home)
+	if whole := filepath.Dir(filepath.Dir(parent)); parent == filepath.Join(Options{Home: whole}.state(), sqlite.WholeKept) {
+		return whole
 	}
 	return home
 }

@@ -303,7 +303,7 @@ func loses(l daemon.BackupLoss, files int64) string {
 		return "there is no database yet" + changed
 	// The copy and the database have different instance ids: they never were the same hob.
 	case l.Foreign:
-		return "they are of different hobs: nothing of what this one knows is in it, up to " + console.Exact(l.Newest) + changed
+		return "they are of different hobs: what this one knows, up to " + console.Exact(l.Newest) + ", is not in it" + changed
 	}
 	return fmt.Sprintf("what happened since is not in it: %s, %s, %s sent, up to %s",
 		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), console.Exact(l.Newest)) + changed
