@@ -19,7 +19,7 @@ const commandTime = 10 * time.Second
 // command runs a line from the owner's config with the shell and returns its output. The command runs in its own process group, which is
 // killed as a whole at the end. It gets hob's environment without the HOB_ variables, because key agents and password stores need theirs.
 func command(ctx context.Context, line string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, commandTime, errTooSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, commandTime, fmt.Errorf("no answer within %v", commandTime))
 	defer cancel()
 	cmd := shell(ctx, line)
 	var out, notes limited
@@ -43,8 +43,6 @@ func command(ctx context.Context, line string) (string, error) {
 	}
 	return out.String(), nil
 }
-
-var errTooSlow = fmt.Errorf("no answer within %v", commandTime)
 
 // word returns the name of a command. Its arguments may hold more than a log should.
 func word(line string) string {

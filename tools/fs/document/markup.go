@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"codeberg.org/readeck/go-readability"
+	"codeberg.org/readeck/go-readability/v2"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
@@ -109,7 +109,7 @@ func markdown(at *url.URL, page string) (title, text string) {
 	// The title of the article is usually better: <title> also names the site.
 	if article, ok := mainPart(doc, at); ok {
 		node = article.Node
-		if t := strings.Join(strings.Fields(article.Title), " "); t != "" && t != at.String() {
+		if t := strings.Join(strings.Fields(article.Title()), " "); t != "" && t != at.String() {
 			title = t
 		}
 	}
@@ -144,9 +144,8 @@ func mainPart(doc *html.Node, at *url.URL) (article readability.Article, ok bool
 	if err != nil || article.Node == nil {
 		return readability.Article{}, false
 	}
-	// White space is reduced to single spaces, so that indentation does not count as text.
-	whole := len(strings.Join(strings.Fields(visible(doc)), " "))
-	return article, article.Length >= 2000 || article.Length > 0 && article.Length*4 >= whole
+	part, whole := letters(article.Node), letters(doc)
+	return article, part >= 2000 || part > 0 && part*4 >= whole
 }
 
 // converted converts a part of a page to Markdown.
@@ -257,16 +256,16 @@ func titleOf(doc *html.Node) string {
 	return ""
 }
 
-// visible returns the text of a page without scripts.
-func visible(doc *html.Node) string {
+// letters counts the characters of the visible text below a node. White space counts as single spaces, so that indentation is not text.
+func letters(node *html.Node) int {
 	var b strings.Builder
-	for n := range doc.Descendants() {
+	for n := range node.Descendants() {
 		if n.Type == html.TextNode && n.Parent != nil && !silent(n.Parent.DataAtom) {
 			b.WriteString(n.Data)
 			b.WriteByte(' ')
 		}
 	}
-	return b.String()
+	return utf8.RuneCountInString(strings.Join(strings.Fields(b.String()), " "))
 }
 
 // silent reports whether the text of an element is invisible.
