@@ -52,7 +52,7 @@ func TestWideLine(t *testing.T) {
 		"private use":      {"\U00100000\U0010F020x", "> \U00100000\U0010F020x", 5, 0, "\U00100000\U0010F020x"},
 		"big paste":        {"\x1b[200~" + big + "\x1b[201~!", "> [1 line, 1.0 MB]!", 19, 0, big + "!"},
 		"lines pasted":     {"\x1b[200~" + strings.Repeat("y\r", 40) + "\x1b[201~\x1b[DA", "> A[40 lines, 79 bytes]", 3, 0, "A" + strings.Repeat("y\n", 39) + "y"},
-		"completed":        {"日 /no\t", "> 日 /no", 8, 0, "日 /no"},
+		"nothing to add":   {"日 ./zz\t", "> 日 ./zz", 9, 0, "日 ./zz"}, // no file of this folder begins with zz
 	} {
 		t.Run(name, func(t *testing.T) {
 			posted := make(chan string, 1)
