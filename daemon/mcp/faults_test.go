@@ -53,7 +53,7 @@ func TestFaults(t *testing.T) {
 			}
 			t.Run(string(fault)+" at "+method, func(t *testing.T) {
 				t.Parallel()
-				over(t, func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script) {
+				sampled(t, func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script) {
 					if script.Old != (method != "server/discover") && method != "tools/list" && method != "tools/call" {
 						t.Skip("this revision does not have the message")
 					}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"net/http"
 	"os"
@@ -221,16 +222,33 @@ func one(change ...func(*mcptest.Script)) mcptest.Script {
 func over(t *testing.T, f func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script)) {
 	t.Helper()
 	for _, way := range []string{"stdio", "http"} {
-		for _, old := range []bool{false, true} {
-			name := way + map[bool]string{false: " 2026-07-28", true: " 2025-11-25"}[old]
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				script := one(func(s *mcptest.Script) { s.Old = old })
-				s := mcptest.New(t, script)
-				f(t, s, transports(s)[way], script)
-			})
-		}
+		through(t, way, false, f)
+		through(t, way, true, f)
 	}
+}
+
+// sampled runs f by each transport and with each revision, but in two of the four combinations only. The name of the test decides which. It is
+// for tests of hundreds of cases. HOB_MCP=whole runs all combinations.
+func sampled(t *testing.T, f func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script)) {
+	t.Helper()
+	if os.Getenv("HOB_MCP") == "whole" {
+		over(t, f)
+		return
+	}
+	old := crc32.ChecksumIEEE([]byte(t.Name()))%2 == 1
+	through(t, "stdio", old, f)
+	through(t, "http", !old, f)
+}
+
+// through runs f with a server by one transport and one revision.
+func through(t *testing.T, way string, old bool, f func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script)) {
+	t.Helper()
+	t.Run(way+map[bool]string{false: " 2026-07-28", true: " 2025-11-25"}[old], func(t *testing.T) {
+		t.Parallel()
+		script := one(func(s *mcptest.Script) { s.Old = old })
+		s := mcptest.New(t, script)
+		f(t, s, transports(s)[way], script)
+	})
 }
 
 func wantText(t testing.TB, r tools.Result, want string) {

@@ -57,7 +57,7 @@ func TestMessagesOfServers(t *testing.T) {
 			}
 			t.Run(name+" "+string(beside), func(t *testing.T) {
 				t.Parallel()
-				over(t, func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script) {
+				sampled(t, func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script) {
 					owner := &sayer{answer: "blue"}
 					h := start(t, map[string]config.MCPServer{"notes": c}, func(d *mcp.Deps) {
 						d.Questions = mcp.Questions{Rows: owner, Answered: func() <-chan struct{} { return nil }, Owner: func() []event.Address { return nil }}
@@ -99,7 +99,7 @@ func TestFaultsOfResources(t *testing.T) {
 			}
 			t.Run(string(fault)+" at "+method, func(t *testing.T) {
 				t.Parallel()
-				over(t, func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script) {
+				sampled(t, func(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script) {
 					h := start(t, map[string]config.MCPServer{"notes": c})
 					h.accept("notes")
 					script.Faults = map[string]mcptest.Fault{method: fault}
