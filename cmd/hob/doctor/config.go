@@ -21,41 +21,40 @@ import (
 
 // checkConfig checks config.toml, and what a running daemon reports about it. A key that
 // hob passes over is a warning. A section that is off, and a file that is no TOML, is a failure.
-func checkConfig(_ context.Context, s *facts) Result {
+func checkConfig(_ context.Context, s *facts) (r Result) {
 	// A home that does not exist can be checked all the same: it has the defaults.
 	if r := s.unreadable(); r != nil && s.exists {
 		return *r
 	}
-	var v findings
 	if s.configErr != nil {
-		v.add(Fail, "correct config.toml; hob runs on the last good one", "%v", s.configErr)
+		r.add(Fail, "correct config.toml; hob runs on the last good one", "%v", s.configErr)
 	}
 	for _, p := range s.problems {
 		switch {
 		case p.Fatal:
-			v.add(Fail, "correct that line", "%s", p)
+			r.add(Fail, "correct that line", "%s", p)
 		case !p.Advice:
-			v.add(Warn, "correct that line", "%s", p)
+			r.add(Warn, "correct that line", "%s", p)
 		}
 	}
 	// The status of the daemon repeats the problems of the file, so it counts only if the file has none.
-	if v.state == "" {
+	if r.State == "" {
 		for _, text := range s.status.Config {
-			v.add(Warn, "see hob status", "%s", text)
+			r.add(Warn, "see hob status", "%s", text)
 		}
 	}
 	if s.config != nil {
-		v.shared(s.config.Tools.Roots)
-		v.prompt(s)
+		r.shared(s.config.Tools.Roots)
+		r.prompt(s)
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "config.toml")); errors.Is(err, os.ErrNotExist) {
-		return v.result("there is no config.toml: hob runs on its defaults")
+		return r.or("there is no config.toml: hob runs on its defaults")
 	}
-	return v.result("config.toml is valid")
+	return r.or("config.toml is valid")
 }
 
 // shared warns about roots such as a downloads folder that other people probably write to, although their files count as the owner's.
-func (v *findings) shared(roots []string) {
+func (r *Result) shared(roots []string) {
 	// Names of folders that sync clients, browsers and mail programs use. Files below a root count as the
 	// owner's words unless its mode is "foreign".
 	known := []string{"downloads", "download", "dropbox", "sync", "syncthing", "nextcloud", "owncloud", "onedrive", "google drive", "googledrive", "icloud drive", "mail", "mails", "maildir", ".mail", ".maildir", ".thunderbird", "thunderbird", "inbox"}
@@ -64,35 +63,34 @@ func (v *findings) shared(roots []string) {
 		colon := strings.LastIndexByte(root, ':')
 		path, mode := root[:max(colon, 0)], root[colon+1:]
 		if mode != "foreign" && slices.Contains(known, strings.ToLower(filepath.Base(path))) {
-			v.add(Warn, fmt.Sprintf("write %q in [tools] roots", path+":foreign"), "what others put into the root %s counts as your own words", path)
+			r.add(Warn, fmt.Sprintf("write %q in [tools] roots", path+":foreign"), "what others put into the root %s counts as your own words", path)
 		}
 	}
 }
 
 // prompt warns about workspace files that the prompt does not contain, or only in part.
-func (v *findings) prompt(s *facts) {
+func (r *Result) prompt(s *facts) {
 	problems, err := daemon.PromptProblems(filepath.Join(s.home, "workspace"), s.state(), s.config)
 	if err != nil {
-		v.add(Fail, "correct [tools] roots", "%v", err)
+		r.add(Fail, "correct [tools] roots", "%v", err)
 	}
 	for _, text := range problems {
-		v.add(Warn, "", "%s", text)
+		r.add(Warn, "", "%s", text)
 	}
 	if len(problems) > 0 {
-		v.repair = append(v.repair, "hob sessions show main --prompt shows what is left of the workspace files")
+		r.Repair = joined(r.Repair, "; ", "hob sessions show main --prompt shows what is left of the workspace files")
 	}
 }
 
 // checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that hold a secret, whatever
 // it is for. Only their adapters know whether the secrets of channels are right, so hob channels test checks those.
-func checkSecrets(ctx context.Context, s *facts) Result {
-	var v findings
-	if err := v.secretFiles(s); err != nil {
+func checkSecrets(ctx context.Context, s *facts) (r Result) {
+	if err := r.secretFiles(s); err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
 	if s.config == nil {
-		if v.state != "" {
-			return v.result("")
+		if r.State != "" {
+			return r.or("")
 		}
 		return skipCheck("the config cannot be read")
 	}
@@ -110,23 +108,23 @@ func checkSecrets(ctx context.Context, s *facts) Result {
 		}
 		n++
 		if !secret.IsReference(ref) {
-			v.add(Warn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s is in config.toml itself", name)
+			r.add(Warn, "put it into a file of mode 600 and write "+name+` = "file:PATH"`, "%s is in config.toml itself", name)
 			continue
 		}
 		// The value itself is thrown away; only the error matters.
 		if _, err := resolver.Resolve(ctx, name, ref); err != nil {
-			v.unresolved(s, name, ref, err)
+			r.unresolved(s, name, ref, err)
 		}
 	}
 	if n == 0 {
-		return v.result("the config refers to no key of a model")
+		return r.or("the config refers to no key of a model")
 	}
-	return v.result("%d of %d keys of models can be read, by you only", n, n)
+	return r.or("%d of %d keys of models can be read, by you only", n, n)
 }
 
 // secretFiles checks the rights of every file that holds a secret: those that the config names, those in the folders for secrets, named or
 // not, and config.toml with its copy if a secret itself is in it.
-func (v *findings) secretFiles(s *facts) error {
+func (r *Result) secretFiles(s *facts) error {
 	var list []string
 	for _, pattern := range []string{"secrets/*", "state/secrets/*"} {
 		found, err := fs.Glob(os.DirFS(s.home), pattern)
@@ -152,7 +150,7 @@ func (v *findings) secretFiles(s *facts) error {
 	}
 	slices.Sort(list)
 	for _, path := range slices.Compact(list) {
-		v.private(path, 0o600)
+		r.private(path, 0o600)
 	}
 	return nil
 }
@@ -165,13 +163,13 @@ func isFolder(path string) bool {
 
 // unresolved records a reference that cannot be resolved. An env: reference is only a warning while a daemon runs, because a service has
 // other variables than this shell.
-func (v *findings) unresolved(s *facts, name, ref string, err error) {
+func (r *Result) unresolved(s *facts, name, ref string, err error) {
 	state := Fail
 	if strings.HasPrefix(ref, "env:") && s.client != nil {
 		state = Warn
 		err = fmt.Errorf("%w; the running hob may see this variable", err)
 	}
-	v.add(state, "give it a value, or let "+name+" refer to another", "%s: %v", name, err)
+	r.add(state, "give it a value, or let "+name+" refer to another", "%s: %v", name, err)
 }
 
 // filePath resolves the path of a reference file:PATH.
@@ -190,7 +188,7 @@ func (s *facts) filePath(path string) string {
 
 // checkService checks that hob is installed as a service and starts by itself. Without systemd or launchd there
 // is nothing to check, which is no fault: something else may start hob.
-func checkService(ctx context.Context, s *facts) Result {
+func checkService(ctx context.Context, s *facts) (r Result) {
 	st, err := s.service(ctx)
 	if f, ok := event.AsFault(err); ok || errors.Is(err, exec.ErrNotFound) {
 		text := "there is no service manager here"
@@ -202,26 +200,25 @@ func checkService(ctx context.Context, s *facts) Result {
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
-	var v findings
 	switch {
 	case !st.Installed:
-		v.add(Warn, "hob service install", "hob is not installed as a service of %s", st.Manager)
-		return v.result("")
+		r.add(Warn, "hob service install", "hob is not installed as a service of %s", st.Manager)
+		return r.or("")
 	// Nothing answers at all, so the owner believes in a service that is down.
 	case !st.Running && s.client == nil:
-		v.add(Fail, "hob service start, then hob service logs", "the %s service does not run: %s", st.Scope, st.State)
+		r.add(Fail, "hob service start, then hob service logs", "the %s service does not run: %s", st.Scope, st.State)
 	// Another process serves this home, most likely hob up in a terminal. It ends with that terminal.
 	case !st.Running:
-		v.add(Warn, "stop the hob in the terminal, then: hob service start", "the %s service does not run (%s), another hob does", st.Scope, st.State)
+		r.add(Warn, "stop the hob in the terminal, then: hob service start", "the %s service does not run (%s), another hob does", st.Scope, st.State)
 	}
 	if !st.Enabled {
-		v.add(Warn, "hob service install", "the %s service does not start by itself", st.Scope)
+		r.add(Warn, "hob service install", "the %s service does not start by itself", st.Scope)
 	}
 	// nil means that lingering does not apply here.
 	if st.Lingers != nil && !*st.Lingers {
-		v.add(Warn, "loginctl enable-linger", "the service stops when you log out")
+		r.add(Warn, "loginctl enable-linger", "the service stops when you log out")
 	}
-	return v.result("a %s service of %s, which runs and starts by itself", st.Scope, st.Manager)
+	return r.or("a %s service of %s, which runs and starts by itself", st.Scope, st.Manager)
 }
 
 // service asks the manager about the service that fits the caller. It plans the same service as hob service

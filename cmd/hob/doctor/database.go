@@ -46,33 +46,32 @@ const maxBackupAge = 60 * time.Hour
 
 // checkBackup verifies the newest backup and its age. A backup that cannot be read is no backup, so the newest
 // one is read as a whole.
-func checkBackup(ctx context.Context, s *facts) Result {
+func checkBackup(ctx context.Context, s *facts) (r Result) {
 	list, err := daemon.Backups(s.home)
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
 	// A backup of everything may need a passphrase, and is made by hand: the nightly copies are what is checked. What a restore has replaced is no backup.
 	list = slices.DeleteFunc(list, func(f daemon.BackupFile) bool { return f.Whole || f.Replaced })
-	var v findings
 	if len(list) == 0 {
 		// The first copy is made in the first night. The lock file is made once, with the home.
 		if made, err := os.Stat(s.state("hob.lock")); err != nil || s.now().Sub(made.ModTime()) < 24*time.Hour {
 			return Result{State: OK, Found: "none yet, which is right for a new home; hob makes one each night"}
 		}
-		v.add(Warn, "hob backup create --database", "there is no backup yet; hob makes one each night")
-		return v.result("")
+		r.add(Warn, "hob backup create --database", "there is no backup yet; hob makes one each night")
+		return r.or("")
 	}
 	// The list has the newest backup first.
 	newest := list[0]
 	if _, err := daemon.VerifyBackup(ctx, newest.Path); err != nil {
-		v.add(Fail, "hob backup create --database", "the newest backup is not good: %v", err)
+		r.add(Fail, "hob backup create --database", "the newest backup is not good: %v", err)
 	}
 	if age := s.now().Sub(newest.Made); age > maxBackupAge {
 		state := Fail
 		if s.client == nil { // it makes none while it does not run
 			state = Warn
 		}
-		v.add(state, "hob backup create --database", "the newest backup is %d days old", age/(24*time.Hour))
+		r.add(state, "hob backup create --database", "the newest backup is %d days old", age/(24*time.Hour))
 	}
-	return v.result("%s, the newest of %s, is whole and sound", console.Plural(int64(len(list)), "backup"), console.Exact(newest.Made))
+	return r.or("%s, the newest of %s, is whole and sound", console.Plural(int64(len(list)), "backup"), console.Exact(newest.Made))
 }

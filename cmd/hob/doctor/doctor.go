@@ -29,7 +29,7 @@ const (
 )
 
 // Result is the finding of one check. It is a row of the JSON document, and a line or more of text for
-// people.
+// people. A check calls add for each problem and ends with or.
 type Result struct {
 	Name   string   `json:"name"`
 	State  State    `json:"state"`
@@ -184,10 +184,10 @@ func runChecks(ctx context.Context, s *facts, fix bool) []Result {
 			r = c.run(ctx, s)
 			r.Fixed = fixed
 			if failed != nil {
-				r.Repair = strings.TrimPrefix(r.Repair+"; --fix could not do it: "+failed.Error(), "; ")
+				r.Repair = joined(r.Repair, "; ", "--fix could not do it: "+failed.Error())
 			}
 		} else if len(r.fixes) > 0 {
-			r.Repair = strings.TrimPrefix(r.Repair+", or: hob doctor --fix", ", or: ")
+			r.Repair = joined(r.Repair, ", or: ", "hob doctor --fix")
 		}
 		r.Name, r.Why = c.name, c.why
 		list[i] = r
@@ -254,33 +254,29 @@ func (r Result) text() string {
 	return b.String()
 }
 
-// findings collects the findings of one check. The worst of them decides its outcome.
-// A check calls add for each problem and ends with result.
-type findings struct {
-	state  State
-	found  []string
-	repair []string
-	fixes  []repair
+// add records a problem and how to repair it ("" if the text says that already). The worst problem decides the state.
+func (r *Result) add(s State, repair, format string, args ...any) {
+	if r.State == "" || s == Fail {
+		r.State = s
+	}
+	r.Found = joined(r.Found, "; ", fmt.Sprintf(format, args...))
+	r.Repair = joined(r.Repair, "; ", repair)
 }
 
-// add records a problem and how to repair it ("" if the text says that already). A warning never hides a
-// failure.
-func (v *findings) add(s State, repair, format string, args ...any) {
-	if v.state == "" || s == Fail {
-		v.state = s
+// joined puts a separator between two texts, unless one is empty.
+func joined(a, separator, b string) string {
+	if a == "" || b == "" {
+		return a + b
 	}
-	v.found = append(v.found, fmt.Sprintf(format, args...))
-	if repair != "" {
-		v.repair = append(v.repair, repair)
-	}
+	return a + separator + b
 }
 
-// result returns the findings, or fine if there are none.
-func (v *findings) result(fine string, args ...any) Result {
-	if v.state == "" {
-		return Result{State: OK, Found: fmt.Sprintf(fine, args...)}
+// or returns the result, which is fine if no problem was added.
+func (r *Result) or(fine string, args ...any) Result {
+	if r.State == "" {
+		r.State, r.Found = OK, fmt.Sprintf(fine, args...)
 	}
-	return Result{State: v.state, Found: strings.Join(v.found, "; "), Repair: strings.Join(v.repair, "; "), fixes: v.fixes}
+	return *r
 }
 
 // skipCheck returns the result of a check that did not run, with the reason.

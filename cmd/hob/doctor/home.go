@@ -17,7 +17,7 @@ import (
 
 // checkHome checks that only the owner can read the folders of the home. The home of another user is not a
 // failure: it is skipped, with the command that would check it.
-func checkHome(_ context.Context, s *facts) Result {
+func checkHome(_ context.Context, s *facts) (r Result) {
 	if !s.exists {
 		return *s.unreadable()
 	}
@@ -29,35 +29,34 @@ func checkHome(_ context.Context, s *facts) Result {
 		// The home of a system service belongs to its user. That is right, and only that user can check it.
 		return Result{State: Skip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Repair: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
 	}
-	var v findings
 	// Folders that do not exist yet pass (private).
 	for _, dir := range []string{s.home, s.state(), s.state("run"), s.state("backups"), s.state("log"), s.state("artifacts")} {
-		v.private(dir, 0o700)
+		r.private(dir, 0o700)
 	}
-	return v.result("%s, closed to others", s.home)
+	return r.or("%s, closed to others", s.home)
 }
 
 // private reports a file or folder with permissions beyond mode, and offers to change them. A missing one is fine.
-func (v *findings) private(path string, mode os.FileMode) {
+func (r *Result) private(path string, mode os.FileMode) {
 	info, err := os.Lstat(path)
 	// Windows has no such permission bits, and os.FileMode only imitates them.
 	if errors.Is(err, os.ErrNotExist) || runtime.GOOS == "windows" {
 		return
 	}
 	if err != nil {
-		v.add(Fail, "", "%v", err)
+		r.add(Fail, "", "%v", err)
 		return
 	}
 	// The permissions of a symbolic link say nothing.
 	if info.Mode()&os.ModeSymlink != 0 || info.Mode().Perm()&^mode == 0 {
 		return
 	}
-	v.add(Fail, fmt.Sprintf("chmod %o %s", mode, path), "%s has the rights %#o", path, info.Mode().Perm())
-	v.fixes = append(v.fixes, repair{fmt.Sprintf("gave %s the rights %#o", path, mode), func() error { return os.Chmod(path, mode) }})
+	r.add(Fail, fmt.Sprintf("chmod %o %s", mode, path), "%s has the rights %#o", path, info.Mode().Perm())
+	r.fixes = append(r.fixes, repair{fmt.Sprintf("gave %s the rights %#o", path, mode), func() error { return os.Chmod(path, mode) }})
 }
 
 // checkFiles checks the permissions of files that hold keys or conversations.
-func checkFiles(_ context.Context, s *facts) Result {
+func checkFiles(_ context.Context, s *facts) (r Result) {
 	// The token and the socket give control over hob; the databases hold every conversation.
 	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
 	for _, pattern := range []string{"*.db*", filepath.Join("backups", "*.db")} {
@@ -70,11 +69,10 @@ func checkFiles(_ context.Context, s *facts) Result {
 			list = append(list, s.state(filepath.FromSlash(name)))
 		}
 	}
-	var v findings
 	for _, path := range list {
-		v.private(path, 0o600)
+		r.private(path, 0o600)
 	}
-	return v.result("token, socket, database and backups are closed to others")
+	return r.or("token, socket, database and backups are closed to others")
 }
 
 // The free disk space, in bytes, below which the check warns or fails.
@@ -84,7 +82,7 @@ const (
 )
 
 // checkDisk reports how much space is left. SQLite needs some for its write-ahead log even to delete rows.
-func checkDisk(_ context.Context, s *facts) Result {
+func checkDisk(_ context.Context, s *facts) (r Result) {
 	dir := s.home
 	for !s.exists { // where it would be made
 		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -96,14 +94,13 @@ func checkDisk(_ context.Context, s *facts) Result {
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
-	var v findings
 	switch {
 	case free < noDiskSpace:
-		v.add(Fail, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
+		r.add(Fail, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
 	case free < lowDiskSpace:
-		v.add(Warn, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
+		r.add(Warn, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
 	}
-	return v.result("%s are free", console.Size(free))
+	return r.or("%s are free", console.Size(free))
 }
 
 // clockTolerance is how far in the future the database file may be dated before the clock counts as set back.
@@ -111,18 +108,17 @@ const clockTolerance = time.Hour
 
 // checkClock reports a clock that cannot be right: before hob was written, or before the database was last
 // written. A wrong clock makes jobs run at wrong times, and makes certificates look invalid.
-func checkClock(_ context.Context, s *facts) Result {
-	var v findings
+func checkClock(_ context.Context, s *facts) (r Result) {
 	now := s.now()
 	if now.Year() < 2026 {
-		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, before hob was written", now.Format(time.RFC3339))
+		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, before hob was written", now.Format(time.RFC3339))
 	}
 	// The zone of the commit does not matter, and a builder's clock may be some minutes fast.
 	if s.build.At.After(now.Add(clockTolerance)) {
-		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but this hob was built from a commit of %s", console.Exact(now), console.Exact(s.build.At))
+		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but this hob was built from a commit of %s", console.Exact(now), console.Exact(s.build.At))
 	}
 	if info, err := os.Stat(s.state("hob.db")); err == nil && info.ModTime().After(now.Add(clockTolerance)) {
-		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
+		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
 	}
 	// A running daemon knows the name of its zone, which the C library does not tell.
 	zone, from := s.status.Zone, "the machine's"
@@ -133,20 +129,20 @@ func checkClock(_ context.Context, s *facts) Result {
 		zone, from = s.config.Owner.Timezone, "the config's"
 	}
 	if zone == "" { // no hob says which name the machine's has
-		return v.result("%s (the machine's zone)", console.Exact(now))
+		return r.or("%s (the machine's zone)", console.Exact(now))
 	}
 	here, err := time.LoadLocation(zone)
 	if err != nil {
 		here = time.Local
-		v.add(Fail, `write [owner] timezone = "Europe/Berlin" (or yours) into config.toml`, "there is no time zone %q", zone)
+		r.add(Fail, `write [owner] timezone = "Europe/Berlin" (or yours) into config.toml`, "there is no time zone %q", zone)
 	}
-	return v.result("%s, zone %s (%s)", console.InZone(now, here, true), zone, from)
+	return r.or("%s, zone %s (%s)", console.InZone(now, here, true), zone, from)
 }
 
 // checkLeftovers looks for files of an earlier run. While a daemon runs, such files may be in use, so the check
 // is skipped. Temporary files, sockets and folders of a killed process are harmless, but they take room and
 // confuse a person who looks.
-func checkLeftovers(_ context.Context, s *facts) Result {
+func checkLeftovers(_ context.Context, s *facts) (r Result) {
 	if !s.idle() {
 		return skipCheck("hob runs and looks after its files itself")
 	}
@@ -164,10 +160,9 @@ func checkLeftovers(_ context.Context, s *facts) Result {
 			list = append(list, s.state(name))
 		}
 	}
-	var v findings
 	for _, path := range list {
-		v.add(Warn, "", "%s is left of an earlier run", path)
-		v.fixes = append(v.fixes, repair{"removed " + path, func() error { return os.RemoveAll(path) }})
+		r.add(Warn, "", "%s is left of an earlier run", path)
+		r.fixes = append(r.fixes, repair{"removed " + path, func() error { return os.RemoveAll(path) }})
 	}
-	return v.result("nothing is left of an earlier run")
+	return r.or("nothing is left of an earlier run")
 }

@@ -25,7 +25,7 @@ import (
 const mostFiles = 2000
 
 // checkOwner looks for files of another user in the home, without those deep in the workspace. They come from hob as root: sudo hob up.
-func checkOwner(_ context.Context, s *facts) Result {
+func checkOwner(_ context.Context, s *facts) (r Result) {
 	list := []string{s.home}
 	for _, pattern := range []string{"*", "state/*", "state/*/*", "workspace/*"} {
 		found, err := fs.Glob(os.DirFS(s.home), pattern)
@@ -44,70 +44,65 @@ func checkOwner(_ context.Context, s *facts) Result {
 			others = append(others, path)
 		}
 	}
-	var v findings
 	if len(others) > 0 {
-		v.add(Fail, "sudo chown -R $(id -un) "+s.home, "%s of the home belong to another user, for example %s", console.Plural(len(others), "file"), others[0])
+		r.add(Fail, "sudo chown -R $(id -un) "+s.home, "%s of the home belong to another user, for example %s", console.Plural(len(others), "file"), others[0])
 	}
-	return v.result("all files belong to you")
+	return r.or("all files belong to you")
 }
 
 // checkRoot looks whether hob is root, which is the user that owns its home.
-func checkRoot(_ context.Context, s *facts) Result {
+func checkRoot(_ context.Context, s *facts) (r Result) {
 	uid, _, err := s.owner(s.home)
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
-	var v findings
 	if uid == 0 {
-		v.add(Warn, "end this hob, and start it as another user; or: hob service install --system, whose hob works as the user hob", "the home belongs to root, so hob works as root")
+		r.add(Warn, "end this hob, and start it as another user; or: hob service install --system, whose hob works as the user hob", "the home belongs to root, so hob works as root")
 	}
-	return v.result("hob works as an ordinary user")
+	return r.or("hob works as an ordinary user")
 }
 
 // checkFolders looks for folders that hob needs. hob makes them when it starts; one that is removed later is missing until then.
-func checkFolders(_ context.Context, s *facts) Result {
-	var v findings
+func checkFolders(_ context.Context, s *facts) (r Result) {
 	for _, dir := range []string{s.state(), filepath.Join(s.home, "workspace")} {
 		info, err := os.Stat(dir)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-			v.add(Warn, "mkdir -m 700 "+dir, "the folder %s is missing", dir)
-			v.fixes = append(v.fixes, repair{"made " + dir, func() error { return os.Mkdir(dir, 0o700) }})
+			r.add(Warn, "mkdir -m 700 "+dir, "the folder %s is missing", dir)
+			r.fixes = append(r.fixes, repair{"made " + dir, func() error { return os.Mkdir(dir, 0o700) }})
 		case err != nil:
-			v.add(Fail, "look at the rights of "+dir, "%v", err)
+			r.add(Fail, "look at the rights of "+dir, "%v", err)
 		case !info.IsDir():
-			v.add(Fail, "move it away, then: hob doctor --fix", "%s is a file and not a folder", dir)
+			r.add(Fail, "move it away, then: hob doctor --fix", "%s is a file and not a folder", dir)
 		}
 	}
-	return v.result("state and workspace are there")
+	return r.or("state and workspace are there")
 }
 
 // checkRoots looks for the folders of [tools] roots, which are written PATH:MODE.
-func checkRoots(_ context.Context, s *facts) Result {
+func checkRoots(_ context.Context, s *facts) (r Result) {
 	if s.config == nil {
 		return skipCheck("the config cannot be read")
 	}
-	var v findings
 	for _, root := range s.config.Tools.Roots {
 		path := s.filePath(root[:max(strings.LastIndexByte(root, ':'), 0)])
 		if _, err := os.Stat(path); err != nil {
-			v.add(Warn, "make the folder, or take it out of [tools] roots", "the root %s cannot be used: %v", path, err)
+			r.add(Warn, "make the folder, or take it out of [tools] roots", "the root %s cannot be used: %v", path, err)
 		}
 	}
-	return v.result("%s besides the workspace", console.Plural(len(s.config.Tools.Roots), "folder"))
+	return r.or("%s besides the workspace", console.Plural(len(s.config.Tools.Roots), "folder"))
 }
 
 // checkVersion compares the hob that runs with this program.
-func checkVersion(_ context.Context, s *facts) Result {
-	var v findings
+func checkVersion(_ context.Context, s *facts) (r Result) {
 	if s.build.Version != "" && s.status.Version != s.build.Version {
-		v.add(Warn, "hob service restart, or end the hob in its terminal and start it again", "hob %s runs, and this program is hob %s", s.status.Version, s.build.Version)
+		r.add(Warn, "hob service restart, or end the hob in its terminal and start it again", "hob %s runs, and this program is hob %s", s.status.Version, s.build.Version)
 	}
-	return v.result("hob %s", s.status.Version)
+	return r.or("hob %s", s.status.Version)
 }
 
 // checkPort tries the port of the config while no hob has it.
-func checkPort(ctx context.Context, s *facts) Result {
+func checkPort(ctx context.Context, s *facts) (r Result) {
 	switch {
 	case s.client != nil:
 		return Result{State: OK, Found: "hob listens at " + s.status.Address}
@@ -116,24 +111,23 @@ func checkPort(ctx context.Context, s *facts) Result {
 	case s.config.Web.Listen == "":
 		return Result{State: OK, Found: "no port is set: hob takes 4620, or a free one"}
 	}
-	var v findings
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Web.Listen)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		v.add(Fail, "end the other program, or choose another port in [web] listen; 127.0.0.1:0 takes a free one", "another program has %s", s.config.Web.Listen)
+		r.add(Fail, "end the other program, or choose another port in [web] listen; 127.0.0.1:0 takes a free one", "another program has %s", s.config.Web.Listen)
 	case err != nil:
-		v.add(Fail, "look at [web] listen in config.toml", "%v", err)
+		r.add(Fail, "look at [web] listen in config.toml", "%v", err)
 	default:
 		err = l.Close()
 	}
-	if err != nil && v.state == "" {
-		v.add(Fail, "", "%v", err)
+	if err != nil && r.State == "" {
+		r.add(Fail, "", "%v", err)
 	}
-	return v.result("%s is free", s.config.Web.Listen)
+	return r.or("%s is free", s.config.Web.Listen)
 }
 
 // checkProgram compares the program in the unit with this one.
-func checkProgram(ctx context.Context, s *facts) Result {
+func checkProgram(ctx context.Context, s *facts) (r Result) {
 	st, err := s.service(ctx)
 	if err != nil || !st.Installed {
 		return skipCheck("no service is installed")
@@ -150,16 +144,15 @@ func checkProgram(ctx context.Context, s *facts) Result {
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
-	var v findings
 	theirs, err := os.Stat(program) // #nosec G703 -- the unit is of the caller, and nothing but the result is used
 	mine, err2 := os.Stat(self)
 	switch {
 	case err != nil:
-		v.add(Fail, "hob service install", "the service starts %s, which cannot be used: %v", program, err)
+		r.add(Fail, "hob service install", "the service starts %s, which cannot be used: %v", program, err)
 	case err2 == nil && !os.SameFile(theirs, mine):
-		v.add(Warn, "hob service install, if this program is the right one", "the service starts %s, and this program is %s", program, self)
+		r.add(Warn, "hob service install, if this program is the right one", "the service starts %s, and this program is %s", program, self)
 	}
-	return v.result("the service starts %s", program)
+	return r.or("the service starts %s", program)
 }
 
 // unitProgram returns the program that a unit of systemd or a property list of launchd starts, "" if it names none.
@@ -184,23 +177,22 @@ func unitProgram(text string) string {
 }
 
 // checkServices looks for a service of the user beside one of the machine. Each has a home of its own, so no lock keeps them apart.
-func checkServices(_ context.Context, s *facts) Result {
+func checkServices(_ context.Context, s *facts) (r Result) {
 	m, err := s.machine()
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
-	var v findings
 	if service.Installed(m, false) && service.Installed(m, true) {
-		v.add(Warn, "hob service uninstall, or: sudo hob service uninstall --system", "hob is a service of yours and also a service of the whole machine")
+		r.add(Warn, "hob service uninstall, or: sudo hob service uninstall --system", "hob is a service of yours and also a service of the whole machine")
 	}
-	return v.result("at most one")
+	return r.or("at most one")
 }
 
 // mostAhead is the size of the write-ahead log above which something keeps SQLite from merging it, usually a reader that never ends.
 const mostAhead = 256 << 20
 
 // checkWAL looks at the size of the write-ahead log.
-func checkWAL(_ context.Context, s *facts) Result {
+func checkWAL(_ context.Context, s *facts) (r Result) {
 	info, err := os.Stat(s.state("hob.db-wal"))
 	if errors.Is(err, os.ErrNotExist) {
 		return Result{State: OK, Found: "all changes are merged into the database"}
@@ -208,18 +200,17 @@ func checkWAL(_ context.Context, s *facts) Result {
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
-	var v findings
 	if info.Size() > mostAhead {
-		v.add(Warn, "hob service restart; end other programs that have hob.db open", "%s of changes are not merged into the database", console.Size(info.Size()))
+		r.add(Warn, "hob service restart; end other programs that have hob.db open", "%s of changes are not merged into the database", console.Size(info.Size()))
 	}
-	return v.result("%s of changes wait to be merged into the database", console.Size(info.Size()))
+	return r.or("%s of changes wait to be merged into the database", console.Size(info.Size()))
 }
 
 // mostLog is the size of all logs above which something is wrong. hob's own log is bounded; that of launchd is not.
 const mostLog = 200 << 20
 
 // checkLogs adds up the sizes of the logs.
-func checkLogs(_ context.Context, s *facts) Result {
+func checkLogs(_ context.Context, s *facts) (r Result) {
 	list, err := os.ReadDir(s.state("log"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Result{State: Fail, Found: err.Error()}
@@ -234,26 +225,24 @@ func checkLogs(_ context.Context, s *facts) Result {
 			}
 		}
 	}
-	var v findings
 	if sum > mostLog {
-		v.add(Warn, "read its end with hob service logs, then empty it: truncate -s 0 "+largest, "the logs take %s, most of it is %s", console.Size(sum), largest)
+		r.add(Warn, "read its end with hob service logs, then empty it: truncate -s 0 "+largest, "the logs take %s, most of it is %s", console.Size(sum), largest)
 	}
-	return v.result("%s", console.Size(sum))
+	return r.or("%s", console.Size(sum))
 }
 
 // checkTerminal looks at the locale, by the same rule as the command line (setlocale(3)).
-func checkTerminal(_ context.Context, s *facts) Result {
+func checkTerminal(_ context.Context, s *facts) (r Result) {
 	locale := cmp.Or(s.env("LC_ALL"), s.env("LC_CTYPE"), s.env("LANG"))
 	plain := strings.ReplaceAll(strings.ToLower(locale), "-", "")
-	var v findings
 	if locale != "" && !strings.Contains(plain, "utf8") {
-		v.add(Warn, "export LANG=C.UTF-8, or choose a UTF-8 locale of your language", "the locale %s has no UTF-8, so hob prints plain signs and other letters may look wrong", locale)
+		r.add(Warn, "export LANG=C.UTF-8, or choose a UTF-8 locale of your language", "the locale %s has no UTF-8, so hob prints plain signs and other letters may look wrong", locale)
 	}
-	return v.result("%s", cmp.Or(locale, "no locale is set: UTF-8 is assumed"))
+	return r.or("%s", cmp.Or(locale, "no locale is set: UTF-8 is assumed"))
 }
 
 // checkDNS looks up the hosts of the config's servers. With a proxy it does nothing, because then the proxy looks them up.
-func checkDNS(ctx context.Context, s *facts) Result {
+func checkDNS(ctx context.Context, s *facts) (r Result) {
 	if s.config == nil {
 		return skipCheck("the config cannot be read")
 	}
@@ -261,16 +250,15 @@ func checkDNS(ctx context.Context, s *facts) Result {
 		return skipCheck("the proxy looks up names")
 	}
 	hosts := s.hosts(ctx)
-	var v findings
 	for _, host := range hosts {
 		if err := s.lookup(ctx, host); err != nil {
-			v.add(Fail, "look at the network of this machine and at base_url in config.toml", "the name %s is not found: %v", host, err)
+			r.add(Fail, "look at the network of this machine and at base_url in config.toml", "the name %s is not found: %v", host, err)
 		}
 	}
 	if len(hosts) == 0 {
-		return v.result("the config names no server by its name")
+		return r.or("the config names no server by its name")
 	}
-	return v.result("found: %s", strings.Join(hosts, ", "))
+	return r.or("found: %s", strings.Join(hosts, ", "))
 }
 
 // hosts lists the names of servers that hob asks itself. A daemon also knows the addresses that are not in the config, because they are the

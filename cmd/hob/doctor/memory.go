@@ -13,7 +13,7 @@ import (
 
 // checkMemory checks that the index of the memory can be read and follows its files, which files are not searched whole, and what the last request to the
 // server of [memory.embeddings] said. It sends nothing to that server itself, because each request may cost money.
-func checkMemory(ctx context.Context, s *facts) Result {
+func checkMemory(ctx context.Context, s *facts) (r Result) {
 	m, err := client.Show(ctx, s.client, api.ShowMemory, "")
 	if p := (*client.Problem)(nil); errors.As(err, &p) {
 		return Result{State: Fail, Found: "its index cannot be read: " + err.Error(), Repair: "hob memory reindex", fixes: s.reindex(ctx)}
@@ -21,29 +21,28 @@ func checkMemory(ctx context.Context, s *facts) Result {
 	if err != nil {
 		return Result{State: Fail, Found: err.Error(), Repair: "hob memory status"}
 	}
-	var v findings
 	if m.Error != "" {
-		v.add(Fail, "hob memory status, then hob memory reindex", "its index could not be brought up to date: %s", m.Error)
-		v.fixes = s.reindex(ctx)
+		r.add(Fail, "hob memory status, then hob memory reindex", "its index could not be brought up to date: %s", m.Error)
+		r.fixes = s.reindex(ctx)
 	}
 	for _, text := range m.Problems {
-		v.add(Warn, "hob memory status", "left out: %s", text)
+		r.add(Warn, "hob memory status", "left out: %s", text)
 	}
 	for _, f := range m.Skipped {
-		v.add(Warn, "hob memory list", "%s: %s", f.Path, cmp.Or(f.Problem, f.State))
+		r.add(Warn, "hob memory list", "%s: %s", f.Path, cmp.Or(f.Problem, f.State))
 	}
 	vectors := ""
 	if m.Vectors != nil {
 		vectors = ", " + console.Plural(int64(m.Vectors.Have), "vector")
 		if m.Vectors.Fault != "" {
-			v.add(Fail, "look at base_url, model, dimensions and api_key in [memory.embeddings] of config.toml; until then searches go by words", "embeddings: %s", m.Vectors.Fault)
+			r.add(Fail, "look at base_url, model, dimensions and api_key in [memory.embeddings] of config.toml; until then searches go by words", "embeddings: %s", m.Vectors.Fault)
 		}
 	}
 	age := ""
 	if !m.Synced.IsZero() {
 		age = ", compared with the files " + console.Span(max(s.now().Sub(m.Synced), time.Millisecond).Milliseconds()) + " ago"
 	}
-	return v.result("%s in %s%s%s", console.Plural(int64(m.Files), "memory file"), console.Plural(int64(m.Chunks), "place"), vectors, age)
+	return r.or("%s in %s%s%s", console.Plural(int64(m.Files), "memory file"), console.Plural(int64(m.Chunks), "place"), vectors, age)
 }
 
 // reindex is the repair of an index: it is made again from the files. The limit of the check is over when repairs begin.

@@ -13,7 +13,7 @@ import (
 
 // checkSandbox reports how the running daemon confines commands, since a service may have fewer permissions than this shell. Without a
 // daemon it tries the sandbox itself.
-func checkSandbox(ctx context.Context, s *facts) Result {
+func checkSandbox(ctx context.Context, s *facts) (r Result) {
 	c := s.status.Sandbox
 	// A daemon that has just started may still be probing. Its result is worth the wait, up to the limit of a check.
 	for c.Probing && sys.Sleep(ctx, 50*time.Millisecond) {
@@ -35,16 +35,15 @@ func checkSandbox(ctx context.Context, s *facts) Result {
 		}
 		c = daemon.ProbeSandbox(ctx, s.home, self, s.config)
 	}
-	var v findings
 	// The mode of the config decides how bad it is: "require" runs nothing, "off" was chosen, and "auto" asks
 	// before each command.
 	switch {
 	case !c.Works && c.Mode == "require":
-		v.add(Fail, c.Hint, "no command runs: %s", c.Why)
+		r.add(Fail, c.Hint, "no command runs: %s", c.Why)
 	case !c.Works && c.Mode == "off":
-		v.add(Warn, c.Hint, "commands are not confined: %s", c.Why)
+		r.add(Warn, c.Hint, "commands are not confined: %s", c.Why)
 	case !c.Works:
-		v.add(Warn, c.Hint, "hob asks you before each command, and nothing confines it: %s", c.Why)
+		r.add(Warn, c.Hint, "hob asks you before each command, and nothing confines it: %s", c.Why)
 	}
 	// result uses this text only if nothing was found.
 	how := c.Kind + " works, without the network"
@@ -57,5 +56,5 @@ func checkSandbox(ctx context.Context, s *facts) Result {
 	if c.Why != "" {
 		how += "; " + c.Why
 	}
-	return v.result("%s", how)
+	return r.or("%s", how)
 }

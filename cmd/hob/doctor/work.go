@@ -28,12 +28,11 @@ func listed[R any](ctx context.Context, s *facts, l api.List[R], f client.Filter
 }
 
 // checkPrice looks for models in use whose price nobody knows.
-func checkPrice(ctx context.Context, s *facts) Result {
+func checkPrice(ctx context.Context, s *facts) (r Result) {
 	roster, err := client.Show(ctx, s.client, api.ShowRoster, "")
 	if err != nil {
 		return Result{State: Fail, Found: err.Error(), Repair: "hob model list"}
 	}
-	var v findings
 	n := 0
 	for _, m := range roster.Models {
 		if m.Order == 0 || m.Local || m.Bills {
@@ -41,46 +40,44 @@ func checkPrice(ctx context.Context, s *facts) Result {
 		}
 		n++
 		if !m.Price.Known() {
-			v.add(Warn, "write price = { input = 3.0, output = 15.0 } with its prices into its section of config.toml", "the price of %s (%s) is not known", m.Name, m.Model)
+			r.add(Warn, "write price = { input = 3.0, output = 15.0 } with its prices into its section of config.toml", "the price of %s (%s) is not known", m.Name, m.Model)
 		}
 	}
-	return v.result("%s with a known price", console.Plural(n, "model"))
+	return r.or("%s with a known price", console.Plural(n, "model"))
 }
 
 // checkBudget compares what was spent today with the caps. A cap of 0 is the owner's wish.
-func checkBudget(_ context.Context, s *facts) Result {
-	var v findings
+func checkBudget(_ context.Context, s *facts) (r Result) {
 	b := s.status.Budget
 	if b.PerDayMicros > 0 && b.Used.Micros()+b.ReservedMicros >= b.PerDayMicros {
-		v.add(Warn, "hob budget show, then hob budget set --per-day AMOUNT", "today's budget is used up")
+		r.add(Warn, "hob budget show, then hob budget set --per-day AMOUNT", "today's budget is used up")
 	}
 	if b.PerDayTokens > 0 && b.UsedTokens+b.ReservedTokens >= b.PerDayTokens {
-		v.add(Warn, "hob budget show, then hob budget set --tokens-per-day NUMBER", "today's tokens for models without a known price are used up")
+		r.add(Warn, "hob budget show, then hob budget set --tokens-per-day NUMBER", "today's tokens for models without a known price are used up")
 	}
-	return v.result("there is something left for today")
+	return r.or("there is something left for today")
 }
 
 // checkPairing looks for channels on which nobody is the owner.
-func checkPairing(ctx context.Context, s *facts) Result {
+func checkPairing(ctx context.Context, s *facts) (r Result) {
 	list, failed := listed(ctx, s, api.Channels, client.Filter{}, "hob channels list")
 	if failed != nil {
 		return *failed
 	}
-	var v findings
 	for _, c := range list {
 		switch {
 		case !c.Pairs || len(c.Owner) > 0 || c.Unfit:
 		case len(c.FormerOwners) > 0:
-			v.add(Warn, "hob pairing start "+c.Name, "hob has another account on %s than when you were paired", c.Name)
+			r.add(Warn, "hob pairing start "+c.Name, "hob has another account on %s than when you were paired", c.Name)
 		default:
-			v.add(Warn, "hob pairing start "+c.Name, "nobody is paired on %s", c.Name)
+			r.add(Warn, "hob pairing start "+c.Name, "nobody is paired on %s", c.Name)
 		}
 	}
-	return v.result("hob knows you on all channels")
+	return r.or("hob knows you on all channels")
 }
 
 // checkGates looks for the programs that gates run. A service has another PATH than a terminal.
-func checkGates(ctx context.Context, s *facts) Result {
+func checkGates(ctx context.Context, s *facts) (r Result) {
 	if runtime.GOOS == "windows" { // programs are found by other rules there
 		return skipCheck("commands of gates need a sandbox, which this system does not have")
 	}
@@ -88,7 +85,6 @@ func checkGates(ctx context.Context, s *facts) Result {
 	if failed != nil {
 		return *failed
 	}
-	var v findings
 	path, from, n := "", "", 0
 	for _, j := range jobs {
 		// The daemon has accepted the gate; only its command matters here.
@@ -101,10 +97,10 @@ func checkGates(ctx context.Context, s *facts) Result {
 			path, from = s.path(ctx)
 		}
 		if !s.findable(word, path) {
-			v.add(Warn, fmt.Sprintf("install %s, or write its whole path: hob cron update %s --gate …", word, j.Name), "%s: the program %s of its gate is not in the PATH of %s", j.Name, word, from)
+			r.add(Warn, fmt.Sprintf("install %s, or write its whole path: hob cron update %s --gate …", word, j.Name), "%s: the program %s of its gate is not in the PATH of %s", j.Name, word, from)
 		}
 	}
-	return v.result("%s with a command that is there", console.Plural(n, "gate"))
+	return r.or("%s with a command that is there", console.Plural(n, "gate"))
 }
 
 // gateProgram returns the program that a command begins with; "" if that is a word of the shell, or not plain enough to tell.
@@ -155,34 +151,33 @@ func (s *facts) findable(word, path string) bool {
 }
 
 // checkWatches looks for watches that cannot run, and for folders that are gone.
-func checkWatches(ctx context.Context, s *facts) Result {
+func checkWatches(ctx context.Context, s *facts) (r Result) {
 	list, failed := listed(ctx, s, api.Watches, client.Filter{Limit: 1000}, "hob watch list")
 	if failed != nil {
 		return *failed
 	}
-	var v findings
 	for _, w := range list {
 		if w.Paused {
 			continue
 		}
 		if w.Broken != "" {
-			v.add(Fail, fmt.Sprintf("hob watch show %s, or hob watch rm %s", w.Name, w.Name), "%s is broken: %s", w.Name, w.Broken)
+			r.add(Fail, fmt.Sprintf("hob watch show %s, or hob watch rm %s", w.Name, w.Name), "%s is broken: %s", w.Name, w.Broken)
 		}
 		for _, path := range w.Paths {
 			// A glob may match something later.
 			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(path, "*?[{") {
-				v.add(Warn, fmt.Sprintf("make it again, or hob watch rm %s", w.Name), "%s watches %s, which is not there", w.Name, path)
+				r.add(Warn, fmt.Sprintf("make it again, or hob watch rm %s", w.Name), "%s watches %s, which is not there", w.Name, path)
 			}
 		}
 	}
-	return v.result("watches that work: %d", len(list))
+	return r.or("watches that work: %d", len(list))
 }
 
 // fewWatches is a limit that one large folder exceeds: each subfolder takes one (inotify(7)).
 const fewWatches = 65536
 
 // checkInotify compares the kernel's limit with what watches usually need.
-func checkInotify(ctx context.Context, s *facts) Result {
+func checkInotify(ctx context.Context, s *facts) (r Result) {
 	text, err := os.ReadFile(filepath.Join(s.proc, "sys", "fs", "inotify", "max_user_watches"))
 	if err != nil {
 		return skipCheck("this system has no such limit")
@@ -195,41 +190,37 @@ func checkInotify(ctx context.Context, s *facts) Result {
 	if failed != nil {
 		return *failed
 	}
-	var v findings
 	if len(list) > 0 && n < fewWatches {
-		v.add(Warn, "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/90-inotify.conf, then: sudo sysctl --system", "all programs together can watch %d folders", n)
+		r.add(Warn, "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/90-inotify.conf, then: sudo sysctl --system", "all programs together can watch %d folders", n)
 	}
-	return v.result("all programs together can watch %d folders", n)
+	return r.or("all programs together can watch %d folders", n)
 }
 
 // checkQuestions counts the open questions.
-func checkQuestions(_ context.Context, s *facts) Result {
-	var v findings
+func checkQuestions(_ context.Context, s *facts) (r Result) {
 	if n := s.status.Questions; n > 0 {
-		v.add(Warn, "hob approvals list", "questions that wait for your answer: %d", n)
+		r.add(Warn, "hob approvals list", "questions that wait for your answer: %d", n)
 	}
-	return v.result("nothing waits for you")
+	return r.or("nothing waits for you")
 }
 
 // checkHeld counts the held messages.
-func checkHeld(_ context.Context, s *facts) Result {
-	var v findings
+func checkHeld(_ context.Context, s *facts) (r Result) {
 	if n := s.status.Outbox.Held; n > 0 {
-		v.add(Warn, "hob outbox list --state held, then hob outbox retry ID or hob outbox drop ID", "held messages: %d", n)
+		r.add(Warn, "hob outbox list --state held, then hob outbox retry ID or hob outbox drop ID", "held messages: %d", n)
 	}
-	return v.result("no message is held")
+	return r.or("no message is held")
 }
 
 // slowMessage is the age of an unsent message that something else than its turn holds back.
 const slowMessage = time.Hour
 
 // checkOutbox looks for messages that should have gone out.
-func checkOutbox(ctx context.Context, s *facts) Result {
+func checkOutbox(ctx context.Context, s *facts) (r Result) {
 	rows, failed := listed(ctx, s, api.Outbox, client.Filter{State: "ready", Limit: 1000}, "hob outbox list")
 	if failed != nil {
 		return *failed
 	}
-	var v findings
 	old := 0
 	for _, r := range rows {
 		if r.Created.Before(s.now().Add(-slowMessage)) && !r.NotBefore.After(s.now()) {
@@ -237,58 +228,55 @@ func checkOutbox(ctx context.Context, s *facts) Result {
 		}
 	}
 	if old > 0 {
-		v.add(Warn, "hob channels list, then hob outbox list --state ready", "messages that could not be sent for more than an hour: %d", old)
+		r.add(Warn, "hob channels list, then hob outbox list --state ready", "messages that could not be sent for more than an hour: %d", old)
 	}
-	return v.result("%s on the way", console.Plural(len(rows), "message"))
+	return r.or("%s on the way", console.Plural(len(rows), "message"))
 }
 
 // checkMCP looks for MCP servers that fail, or that the owner has not accepted.
-func checkMCP(ctx context.Context, s *facts) Result {
+func checkMCP(ctx context.Context, s *facts) (r Result) {
 	list, failed := listed(ctx, s, api.MCPServers, client.Filter{}, "hob mcp list")
 	if failed != nil {
 		return *failed
 	}
-	var v findings
 	for _, m := range list {
 		switch {
 		case slices.Contains([]string{"new", "asked", "changed"}, m.State):
-			v.add(Warn, "hob mcp accept "+m.Name, "%s waits until you accept its tools", m.Name)
+			r.add(Warn, "hob mcp accept "+m.Name, "%s waits until you accept its tools", m.Name)
 		case m.Problem != "":
-			v.add(Fail, "hob mcp test "+m.Name, "%s: %s", m.Name, m.Problem)
+			r.add(Fail, "hob mcp test "+m.Name, "%s: %s", m.Name, m.Problem)
 		}
 	}
-	return v.result("%s", console.Plural(len(list), "server"))
+	return r.or("%s", console.Plural(len(list), "server"))
 }
 
 // checkAccounts looks for accounts that cannot be used, for example because a password has expired.
-func checkAccounts(ctx context.Context, s *facts) Result {
+func checkAccounts(ctx context.Context, s *facts) (r Result) {
 	list, failed := listed(ctx, s, api.LinkedAccounts, client.Filter{}, "hob account list")
 	if failed != nil {
 		return *failed
 	}
-	var v findings
 	for _, a := range list {
 		if a.Problem != "" {
-			v.add(Fail, "hob account test "+a.Name, "%s: %s", a.Name, a.Problem)
+			r.add(Fail, "hob account test "+a.Name, "%s: %s", a.Name, a.Problem)
 		}
 	}
-	return v.result("%s", console.Plural(len(list), "account"))
+	return r.or("%s", console.Plural(len(list), "account"))
 }
 
 // checkSkills looks for skills that are broken, and for those that the owner has not accepted.
-func checkSkills(ctx context.Context, s *facts) Result {
+func checkSkills(ctx context.Context, s *facts) (r Result) {
 	list, failed := listed(ctx, s, api.Skills, client.Filter{}, "hob skills list")
 	if failed != nil {
 		return *failed
 	}
-	var v findings
 	for _, k := range list {
 		switch {
 		case k.Problem != "":
-			v.add(Warn, "hob skills check "+k.Name, "%s: %s", k.Name, k.Problem)
+			r.add(Warn, "hob skills check "+k.Name, "%s: %s", k.Name, k.Problem)
 		case slices.Contains([]string{"new", "asked", "changed"}, k.State):
-			v.add(Warn, fmt.Sprintf("read it, then: hob skills trust %s", k.Name), "%s is not accepted as it is now", k.Name)
+			r.add(Warn, fmt.Sprintf("read it, then: hob skills trust %s", k.Name), "%s is not accepted as it is now", k.Name)
 		}
 	}
-	return v.result("%s", console.Plural(len(list), "skill"))
+	return r.or("%s", console.Plural(len(list), "skill"))
 }
