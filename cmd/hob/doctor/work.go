@@ -18,13 +18,16 @@ import (
 	"hob/scheduler"
 )
 
-// listed gets the rows of a list, or the result of a check that could not get them.
-func listed[R any](ctx context.Context, s *facts, l api.List[R], f client.Filter, command string) ([]R, *Result) {
+// eachRow judges the rows of a list, and returns how many there are. The command shows the list, for the case that it cannot be read.
+func eachRow[R any](ctx context.Context, s *facts, l api.List[R], f client.Filter, command string, judge func(r *Result, row R)) (r Result, n int) {
 	rows, err := client.List(ctx, s.client, l, f)
 	if err != nil {
-		return nil, &Result{State: Fail, Found: err.Error(), Repair: command}
+		return Result{State: Fail, Found: err.Error(), Repair: command}, 0
 	}
-	return rows, nil
+	for _, row := range rows {
+		judge(&r, row)
+	}
+	return r, len(rows)
 }
 
 // checkPrice looks for models in use whose price nobody knows.
@@ -59,12 +62,8 @@ func checkBudget(_ context.Context, s *facts) (r Result) {
 }
 
 // checkPairing looks for channels on which nobody is the owner.
-func checkPairing(ctx context.Context, s *facts) (r Result) {
-	list, failed := listed(ctx, s, api.Channels, client.Filter{}, "hob channels list")
-	if failed != nil {
-		return *failed
-	}
-	for _, c := range list {
+func checkPairing(ctx context.Context, s *facts) Result {
+	r, _ := eachRow(ctx, s, api.Channels, client.Filter{}, "hob channels list", func(r *Result, c api.Channel) {
 		switch {
 		case !c.Pairs || len(c.Owner) > 0 || c.Unfit:
 		case len(c.FormerOwners) > 0:
@@ -72,26 +71,22 @@ func checkPairing(ctx context.Context, s *facts) (r Result) {
 		default:
 			r.add(Warn, "hob pairing start "+c.Name, "nobody is paired on %s", c.Name)
 		}
-	}
+	})
 	return r.or("hob knows you on all channels")
 }
 
 // checkGates looks for the programs that gates run. A service has another PATH than a terminal.
-func checkGates(ctx context.Context, s *facts) (r Result) {
+func checkGates(ctx context.Context, s *facts) Result {
 	if runtime.GOOS == "windows" { // programs are found by other rules there
 		return skipCheck("commands of gates need a sandbox, which this system does not have")
 	}
-	jobs, failed := listed(ctx, s, api.Jobs, client.Filter{Limit: nextJobs}, "hob cron list")
-	if failed != nil {
-		return *failed
-	}
 	path, from, n := "", "", 0
-	for _, j := range jobs {
+	r, _ := eachRow(ctx, s, api.Jobs, client.Filter{Limit: nextJobs}, "hob cron list", func(r *Result, j api.Job) {
 		// The daemon has accepted the gate; only its command matters here.
 		g, err := scheduler.ParseGate(j.Gate)
 		word := gateProgram(g.Command)
 		if err != nil || word == "" {
-			continue
+			return
 		}
 		if n++; n == 1 {
 			path, from = s.path(ctx)
@@ -99,7 +94,7 @@ func checkGates(ctx context.Context, s *facts) (r Result) {
 		if !s.findable(word, path) {
 			r.add(Warn, fmt.Sprintf("install %s, or write its whole path: hob cron update %s --gate …", word, j.Name), "%s: the program %s of its gate is not in the PATH of %s", j.Name, word, from)
 		}
-	}
+	})
 	return r.or("%s with a command that is there", console.Plural(n, "gate"))
 }
 
@@ -151,14 +146,10 @@ func (s *facts) findable(word, path string) bool {
 }
 
 // checkWatches looks for watches that cannot run, and for folders that are gone.
-func checkWatches(ctx context.Context, s *facts) (r Result) {
-	list, failed := listed(ctx, s, api.Watches, client.Filter{Limit: 1000}, "hob watch list")
-	if failed != nil {
-		return *failed
-	}
-	for _, w := range list {
+func checkWatches(ctx context.Context, s *facts) Result {
+	r, n := eachRow(ctx, s, api.Watches, client.Filter{Limit: 1000}, "hob watch list", func(r *Result, w api.Watch) {
 		if w.Paused {
-			continue
+			return
 		}
 		if w.Broken != "" {
 			r.add(Fail, fmt.Sprintf("hob watch show %s, or hob watch rm %s", w.Name, w.Name), "%s is broken: %s", w.Name, w.Broken)
@@ -169,31 +160,29 @@ func checkWatches(ctx context.Context, s *facts) (r Result) {
 				r.add(Warn, fmt.Sprintf("make it again, or hob watch rm %s", w.Name), "%s watches %s, which is not there", w.Name, path)
 			}
 		}
-	}
-	return r.or("watches that work: %d", len(list))
+	})
+	return r.or("watches that work: %d", n)
 }
 
 // fewWatches is a limit that one large folder exceeds: each subfolder takes one (inotify(7)).
 const fewWatches = 65536
 
 // checkInotify compares the kernel's limit with what watches usually need.
-func checkInotify(ctx context.Context, s *facts) (r Result) {
+func checkInotify(ctx context.Context, s *facts) Result {
 	text, err := os.ReadFile(filepath.Join(s.proc, "sys", "fs", "inotify", "max_user_watches"))
 	if err != nil {
 		return skipCheck("this system has no such limit")
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		return Result{State: Fail, Found: "max_user_watches is not a number: " + err.Error()}
 	}
-	list, failed := listed(ctx, s, api.Watches, client.Filter{Limit: 1}, "hob watch list")
-	if failed != nil {
-		return *failed
-	}
-	if len(list) > 0 && n < fewWatches {
-		r.add(Warn, "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/90-inotify.conf, then: sudo sysctl --system", "all programs together can watch %d folders", n)
-	}
-	return r.or("all programs together can watch %d folders", n)
+	r, _ := eachRow(ctx, s, api.Watches, client.Filter{Limit: 1}, "hob watch list", func(r *Result, _ api.Watch) {
+		if most < fewWatches {
+			r.add(Warn, "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/90-inotify.conf, then: sudo sysctl --system", "all programs together can watch %d folders", most)
+		}
+	})
+	return r.or("all programs together can watch %d folders", most)
 }
 
 // checkQuestions counts the open questions.
@@ -216,67 +205,51 @@ func checkHeld(_ context.Context, s *facts) (r Result) {
 const slowMessage = time.Hour
 
 // checkOutbox looks for messages that should have gone out.
-func checkOutbox(ctx context.Context, s *facts) (r Result) {
-	rows, failed := listed(ctx, s, api.Outbox, client.Filter{State: "ready", Limit: 1000}, "hob outbox list")
-	if failed != nil {
-		return *failed
-	}
+func checkOutbox(ctx context.Context, s *facts) Result {
 	old := 0
-	for _, r := range rows {
-		if r.Created.Before(s.now().Add(-slowMessage)) && !r.NotBefore.After(s.now()) {
+	r, n := eachRow(ctx, s, api.Outbox, client.Filter{State: "ready", Limit: 1000}, "hob outbox list", func(_ *Result, m api.OutboxRow) {
+		if m.Created.Before(s.now().Add(-slowMessage)) && !m.NotBefore.After(s.now()) {
 			old++
 		}
-	}
+	})
 	if old > 0 {
 		r.add(Warn, "hob channels list, then hob outbox list --state ready", "messages that could not be sent for more than an hour: %d", old)
 	}
-	return r.or("%s on the way", console.Plural(len(rows), "message"))
+	return r.or("%s on the way", console.Plural(n, "message"))
 }
 
 // checkMCP looks for MCP servers that fail, or that the owner has not accepted.
-func checkMCP(ctx context.Context, s *facts) (r Result) {
-	list, failed := listed(ctx, s, api.MCPServers, client.Filter{}, "hob mcp list")
-	if failed != nil {
-		return *failed
-	}
-	for _, m := range list {
+func checkMCP(ctx context.Context, s *facts) Result {
+	r, n := eachRow(ctx, s, api.MCPServers, client.Filter{}, "hob mcp list", func(r *Result, m api.MCPServer) {
 		switch {
 		case slices.Contains([]string{"new", "asked", "changed"}, m.State):
 			r.add(Warn, "hob mcp accept "+m.Name, "%s waits until you accept its tools", m.Name)
 		case m.Problem != "":
 			r.add(Fail, "hob mcp test "+m.Name, "%s: %s", m.Name, m.Problem)
 		}
-	}
-	return r.or("%s", console.Plural(len(list), "server"))
+	})
+	return r.or("%s", console.Plural(n, "server"))
 }
 
 // checkAccounts looks for accounts that cannot be used, for example because a password has expired.
-func checkAccounts(ctx context.Context, s *facts) (r Result) {
-	list, failed := listed(ctx, s, api.LinkedAccounts, client.Filter{}, "hob account list")
-	if failed != nil {
-		return *failed
-	}
-	for _, a := range list {
+func checkAccounts(ctx context.Context, s *facts) Result {
+	r, n := eachRow(ctx, s, api.LinkedAccounts, client.Filter{}, "hob account list", func(r *Result, a api.LinkedAccount) {
 		if a.Problem != "" {
 			r.add(Fail, "hob account test "+a.Name, "%s: %s", a.Name, a.Problem)
 		}
-	}
-	return r.or("%s", console.Plural(len(list), "account"))
+	})
+	return r.or("%s", console.Plural(n, "account"))
 }
 
 // checkSkills looks for skills that are broken, and for those that the owner has not accepted.
-func checkSkills(ctx context.Context, s *facts) (r Result) {
-	list, failed := listed(ctx, s, api.Skills, client.Filter{}, "hob skills list")
-	if failed != nil {
-		return *failed
-	}
-	for _, k := range list {
+func checkSkills(ctx context.Context, s *facts) Result {
+	r, n := eachRow(ctx, s, api.Skills, client.Filter{}, "hob skills list", func(r *Result, k api.Skill) {
 		switch {
 		case k.Problem != "":
 			r.add(Warn, "hob skills check "+k.Name, "%s: %s", k.Name, k.Problem)
 		case slices.Contains([]string{"new", "asked", "changed"}, k.State):
 			r.add(Warn, fmt.Sprintf("read it, then: hob skills trust %s", k.Name), "%s is not accepted as it is now", k.Name)
 		}
-	}
-	return r.or("%s", console.Plural(len(list), "skill"))
+	})
+	return r.or("%s", console.Plural(n, "skill"))
 }
