@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -85,9 +84,7 @@ func (r *Result) prompt(s *facts) {
 // checkSecrets resolves the secret references of the models and of [voice], and checks who can read the files that hold a secret, whatever
 // it is for. Only their adapters know whether the secrets of channels are right, so hob channels test checks those.
 func checkSecrets(ctx context.Context, s *facts) (r Result) {
-	if err := r.secretFiles(s); err != nil {
-		return Result{State: Fail, Found: err.Error()}
-	}
+	r.secretFiles(s)
 	if s.config == nil {
 		if r.State != "" {
 			return r.or("")
@@ -124,19 +121,11 @@ func checkSecrets(ctx context.Context, s *facts) (r Result) {
 
 // secretFiles checks the rights of every file that holds a secret: those that the config names, those in the folders for secrets, named or
 // not, and config.toml with its copy if a secret itself is in it.
-func (r *Result) secretFiles(s *facts) error {
-	var list []string
-	for _, pattern := range []string{"secrets/*", "state/secrets/*"} {
-		found, err := fs.Glob(os.DirFS(s.home), pattern)
-		if err != nil {
-			return err
-		}
-		for _, name := range found {
-			if path := filepath.Join(s.home, filepath.FromSlash(name)); !isFolder(path) {
-				list = append(list, path)
-			}
-		}
-	}
+func (r *Result) secretFiles(s *facts) {
+	list := slices.DeleteFunc(s.below("", "secrets/*", "state/secrets/*"), func(path string) bool {
+		info, err := os.Lstat(path)
+		return err == nil && info.IsDir()
+	})
 	// Without the environment, because a variable is not in the file. A file that cannot be read is a finding of the check config.
 	file := filepath.Join(s.home, "config.toml")
 	if written, _, err := config.Load(file, nil); err == nil {
@@ -152,13 +141,6 @@ func (r *Result) secretFiles(s *facts) error {
 	for _, path := range slices.Compact(list) {
 		r.private(path, 0o600)
 	}
-	return nil
-}
-
-// isFolder follows no link.
-func isFolder(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.IsDir()
 }
 
 // unresolved records a reference that cannot be resolved. An env: reference is only a warning while a daemon runs, because a service has

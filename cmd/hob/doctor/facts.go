@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -124,6 +125,18 @@ func (s *facts) checkAccess() {
 // state returns a path below the state folder.
 func (s *facts) state(parts ...string) string {
 	return filepath.Join(append([]string{s.home, "state"}, parts...)...)
+}
+
+// below lists what the patterns match in a folder of the home, with their whole paths.
+func (s *facts) below(folder string, patterns ...string) (list []string) {
+	root := filepath.Join(s.home, folder)
+	for _, pattern := range patterns {
+		names, _ := fs.Glob(os.DirFS(root), pattern) // the only error is that of a pattern that is none
+		for _, name := range names {
+			list = append(list, filepath.Join(root, filepath.FromSlash(name)))
+		}
+	}
+	return list
 }
 
 // idle reports whether no daemon runs in this home: none answers, and the lock is free.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -59,16 +58,8 @@ func (r *Result) private(path string, mode os.FileMode) {
 func checkFiles(_ context.Context, s *facts) (r Result) {
 	// The token and the socket give control over hob; the databases hold every conversation.
 	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
-	for _, pattern := range []string{"*.db*", filepath.Join("backups", "*.db")} {
-		// With the index of the memory, and the write-ahead logs of SQLite, which hold rows too.
-		found, err := fs.Glob(os.DirFS(s.state()), filepath.ToSlash(pattern))
-		if err != nil {
-			return Result{State: Fail, Found: err.Error()}
-		}
-		for _, name := range found {
-			list = append(list, s.state(filepath.FromSlash(name)))
-		}
-	}
+	// With the index of the memory, and the write-ahead logs of SQLite, which hold rows too.
+	list = append(list, s.below("state", "*.db*", "backups/*.db")...)
 	for _, path := range list {
 		r.private(path, 0o600)
 	}
@@ -150,14 +141,11 @@ func checkLeftovers(_ context.Context, s *facts) (r Result) {
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
 	}
-	temp, err := fs.Glob(os.DirFS(s.state()), "*.tmp")
-	if err != nil {
-		return Result{State: Fail, Found: err.Error()}
-	}
+	list = append(list, s.below("state", "*.tmp")...)
 	// A daemon that stops properly removes its address file and its socket.
-	for _, name := range append(temp, "address", filepath.Join("run", "hob.sock")) {
-		if _, err := os.Lstat(s.state(name)); err == nil {
-			list = append(list, s.state(name))
+	for _, path := range []string{s.state("address"), s.state("run", "hob.sock")} {
+		if _, err := os.Lstat(path); err == nil {
+			list = append(list, path)
 		}
 	}
 	for _, path := range list {

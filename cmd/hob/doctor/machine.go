@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -26,19 +25,9 @@ const mostFiles = 2000
 
 // checkOwner looks for files of another user in the home, without those deep in the workspace. They come from hob as root: sudo hob up.
 func checkOwner(_ context.Context, s *facts) (r Result) {
-	list := []string{s.home}
-	for _, pattern := range []string{"*", "state/*", "state/*/*", "workspace/*"} {
-		found, err := fs.Glob(os.DirFS(s.home), pattern)
-		if err != nil {
-			return Result{State: Fail, Found: err.Error()}
-		}
-		for _, name := range found {
-			list = append(list, filepath.Join(s.home, filepath.FromSlash(name)))
-		}
-	}
-	list = list[:min(len(list), mostFiles)]
+	list := append([]string{s.home}, s.below("", "*", "state/*", "state/*/*", "workspace/*")...)
 	var others []string
-	for _, path := range list {
+	for _, path := range list[:min(len(list), mostFiles)] {
 		// A link that leads nowhere, or a file that is gone by now, has no owner.
 		if _, mine, err := s.owner(path); err == nil && !mine {
 			others = append(others, path)
