@@ -22,8 +22,8 @@ import (
 // hob passes over is a warning. A section that is off, and a file that is no TOML, is a failure.
 func checkConfig(_ context.Context, s *facts) (r Result) {
 	// A home that does not exist can be checked all the same: it has the defaults.
-	if r := s.unreadable(); r != nil && s.exists {
-		return *r
+	if why := s.unreadable(); why != "" && s.exists {
+		return skipCheck("%s", why)
 	}
 	if s.configErr != nil {
 		r.add(Fail, "correct config.toml; hob runs on the last good one", "%v", s.configErr)

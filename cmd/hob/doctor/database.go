@@ -15,11 +15,11 @@ import (
 // checkDatabase reads the whole database if no daemon runs. Otherwise it relies on the status of the daemon.
 // gatherFacts has opened the file for that; a daemon's database is never opened from here.
 func checkDatabase(_ context.Context, s *facts) Result {
-	if s.client != nil && s.statusErr == nil {
+	if s.unanswered() == "" {
 		return Result{State: OK, Found: console.Size(s.status.Database.Bytes) + "; hob reads and writes it (each backup reads all of it; stop hob to let doctor do that)"}
 	}
-	if r := s.unreadable(); r != nil {
-		return *r
+	if why := s.unreadable(); why != "" {
+		return skipCheck("%s", why)
 	}
 	// A home that once had a database, and has none now, is worse than a new home: the daemon refuses to start
 	// in it.

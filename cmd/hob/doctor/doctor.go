@@ -60,15 +60,15 @@ type check struct {
 	name  string
 	looks string // what is true if all is well
 	why   string
-	needs func(*facts) *Result // returns the result if the check cannot run; nil: it always runs
+	needs func(*facts) string // says why the check cannot run, "": it can; nil: it always runs
 	look  func(context.Context, *facts) Result
 }
 
 // run makes the check, or says why it cannot run. All checks run side by side, so look changes nothing.
 func (c check) run(ctx context.Context, s *facts) Result {
 	if c.needs != nil {
-		if r := c.needs(s); r != nil {
-			return *r
+		if why := c.needs(s); why != "" {
+			return skipCheck("%s", why)
 		}
 	}
 	return c.look(ctx, s)

@@ -144,25 +144,21 @@ func (s *facts) idle() bool {
 	return s.client == nil && s.closedErr == nil && !errors.Is(s.clientErr, client.ErrClosed) && !errors.Is(s.databaseErr, daemon.ErrRunning)
 }
 
-// unreadable returns the result of a check that cannot read the home; nil if it can.
-func (s *facts) unreadable() *Result {
-	var r Result
+// unreadable says why a check cannot read the home; "": it can.
+func (s *facts) unreadable() string {
 	switch {
 	case !s.exists:
-		r = skipCheck("there is no home yet: hob up makes %s", s.home)
+		return "there is no home yet: hob up makes " + s.home
 	case s.closedErr != nil:
-		r = skipCheck("the home is closed to you")
-	default:
-		return nil
+		return "the home is closed to you"
 	}
-	return &r
+	return ""
 }
 
-// unanswered returns the result of a check that needs a running daemon; nil if there is one.
-func (s *facts) unanswered() *Result {
-	if s.client != nil && s.statusErr == nil {
-		return nil
+// unanswered says that a check cannot ask the daemon; "": it can.
+func (s *facts) unanswered() string {
+	if s.client == nil || s.statusErr != nil {
+		return "hob does not answer"
 	}
-	r := skipCheck("hob does not answer")
-	return &r
+	return ""
 }

@@ -18,7 +18,7 @@ import (
 // failure: it is skipped, with the command that would check it.
 func checkHome(_ context.Context, s *facts) (r Result) {
 	if !s.exists {
-		return *s.unreadable()
+		return skipCheck("%s", s.unreadable())
 	}
 	if s.closedErr != nil {
 		uid, _, err := sys.FileOwner(s.home)
