@@ -86,10 +86,10 @@ func (r *Result) prompt(s *facts) {
 func checkSecrets(ctx context.Context, s *facts) (r Result) {
 	r.secretFiles(s)
 	if s.config == nil {
-		if r.State != "" {
-			return r.or("")
+		if r.State == "" {
+			return skipCheck("the config cannot be read")
 		}
-		return skipCheck("the config cannot be read")
+		return r
 	}
 	// The keys are indexed by their name in the config, which the findings use.
 	keys := map[string]string{"model.api_key": s.config.Model.APIKey, "voice.api_key": s.config.Voice.APIKey}
@@ -110,7 +110,12 @@ func checkSecrets(ctx context.Context, s *facts) (r Result) {
 		}
 		// The value itself is thrown away; only the error matters.
 		if _, err := resolver.Resolve(ctx, name, ref); err != nil {
-			r.unresolved(s, name, ref, err)
+			state := Fail
+			// A service has other variables than this shell.
+			if strings.HasPrefix(ref, "env:") && s.client != nil {
+				state, err = Warn, fmt.Errorf("%w; the running hob may see this variable", err)
+			}
+			r.add(state, "give it a value, or let "+name+" refer to another", "%s: %v", name, err)
 		}
 	}
 	if n == 0 {
@@ -143,17 +148,6 @@ func (r *Result) secretFiles(s *facts) {
 	}
 }
 
-// unresolved records a reference that cannot be resolved. An env: reference is only a warning while a daemon runs, because a service has
-// other variables than this shell.
-func (r *Result) unresolved(s *facts, name, ref string, err error) {
-	state := Fail
-	if strings.HasPrefix(ref, "env:") && s.client != nil {
-		state = Warn
-		err = fmt.Errorf("%w; the running hob may see this variable", err)
-	}
-	r.add(state, "give it a value, or let "+name+" refer to another", "%s: %v", name, err)
-}
-
 // filePath resolves the path of a reference file:PATH.
 // ~ is the home folder of the user; a relative path is below hob's home.
 func (s *facts) filePath(path string) string {
@@ -184,8 +178,7 @@ func checkService(ctx context.Context, s *facts) (r Result) {
 	}
 	switch {
 	case !st.Installed:
-		r.add(Warn, "hob service install", "hob is not installed as a service of %s", st.Manager)
-		return r.or("")
+		return Result{State: Warn, Found: "hob is not installed as a service of " + st.Manager, Repair: "hob service install"}
 	// Nothing answers at all, so the owner believes in a service that is down.
 	case !st.Running && s.client == nil:
 		r.add(Fail, "hob service start, then hob service logs", "the %s service does not run: %s", st.Scope, st.State)

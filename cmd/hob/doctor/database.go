@@ -58,8 +58,7 @@ func checkBackup(ctx context.Context, s *facts) (r Result) {
 		if made, err := os.Stat(s.state("hob.lock")); err != nil || s.now().Sub(made.ModTime()) < 24*time.Hour {
 			return Result{State: OK, Found: "none yet, which is right for a new home; hob makes one each night"}
 		}
-		r.add(Warn, "hob backup create --database", "there is no backup yet; hob makes one each night")
-		return r.or("")
+		return Result{State: Warn, Found: "there is no backup yet; hob makes one each night", Repair: "hob backup create --database"}
 	}
 	// The list has the newest backup first.
 	newest := list[0]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -101,15 +102,11 @@ func checkPort(ctx context.Context, s *facts) (r Result) {
 		return Result{State: OK, Found: "no port is set: hob takes 4620, or a free one"}
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Web.Listen)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
+	if errors.Is(err, syscall.EADDRINUSE) {
 		r.add(Fail, "end the other program, or choose another port in [web] listen; 127.0.0.1:0 takes a free one", "another program has %s", s.config.Web.Listen)
-	case err != nil:
+	} else if err != nil {
 		r.add(Fail, "look at [web] listen in config.toml", "%v", err)
-	default:
-		err = l.Close()
-	}
-	if err != nil && r.State == "" {
+	} else if err := l.Close(); err != nil {
 		r.add(Fail, "", "%v", err)
 	}
 	return r.or("%s is free", s.config.Web.Listen)
@@ -255,9 +252,7 @@ func checkDNS(ctx context.Context, s *facts) (r Result) {
 func (s *facts) hosts(ctx context.Context) (list []string) {
 	addresses := []string{s.config.Voice.BaseURL, s.config.Memory.Embeddings.BaseURL}
 	models := map[string]config.Model{"default": s.config.Model}
-	for name, m := range s.config.Models {
-		models[name] = m
-	}
+	maps.Copy(models, s.config.Models)
 	for _, m := range models {
 		if m.Proxy == "" {
 			addresses = append(addresses, m.BaseURL)
