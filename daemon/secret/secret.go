@@ -151,7 +151,7 @@ func howToStore(owner, account string) string {
 }
 
 func (r Resolver) file(path string) (string, error) {
-	full, err := r.locate(path)
+	full, err := r.Locate(path)
 	if err != nil {
 		return "", err
 	}
@@ -182,8 +182,9 @@ func (r Resolver) file(path string) (string, error) {
 	return string(b), nil
 }
 
-// locate returns the full path of file:PATH.
-func (r Resolver) locate(path string) (string, error) {
+// Locate returns the full path of file:PATH: ~ is the home folder of the user, and a relative path is below hob's home. The error is that
+// the home folder of the user is not known.
+func (r Resolver) Locate(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
 		home, err := os.UserHomeDir()
 		if err != nil {

@@ -148,18 +148,13 @@ func (r *Result) secretFiles(s *facts) {
 	}
 }
 
-// filePath resolves the path of a reference file:PATH.
-// ~ is the home folder of the user; a relative path is below hob's home.
+// filePath resolves a path as that of a reference file:PATH. One below a home folder that is not known stays as it is written.
 func (s *facts) filePath(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
-		if dir, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(dir, rest)
-		}
+	full, err := secret.Resolver{Home: s.home}.Locate(path)
+	if err != nil {
+		return filepath.Join(s.home, path)
 	}
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(s.home, path)
+	return full
 }
 
 // checkService checks that hob is installed as a service and starts by itself. Without systemd or launchd there
