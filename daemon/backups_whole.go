@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -370,6 +369,3 @@ func IsWhole(file string) (whole, passphrase, key bool, err error) {
 	kind, err := archive.KindOf(file)
 	return kind != archive.Foreign, kind == archive.ByPassphrase, kind == archive.ByRecipient, store.BackupFault(file, err)
 }
-
-// discard is the log of what runs without a daemon.
-func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

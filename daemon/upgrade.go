@@ -85,7 +85,7 @@ func RehearseUpgrade(ctx context.Context, home string, database func(ctx context
 		}
 		clock := sys.RealClock()
 		start := clock.Mono()
-		o := sqlite.Options{Path: copied, Migrations: store.Migrations(), Now: clock.Wall, Log: discard()}
+		o := sqlite.Options{Path: copied, Migrations: store.Migrations(), Now: clock.Wall}
 		err = sqlite.Rehearse(ctx, o, filepath.Join(scratch, "new", "hob.db"))
 		r.MS = (clock.Mono() - start).Milliseconds()
 		return err

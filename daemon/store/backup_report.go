@@ -17,31 +17,37 @@ type BackupReport = api.BackupReport
 // VerifyBackup checks a copy: complete, undamaged, of this hob's schema or an older one, and equal to its recorded digest, if there is one.
 // The errors are sqlite.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
 func VerifyBackup(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
-	r := BackupReport{Path: path}
-	if err := sqlite.Examine(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) }); err != nil {
+	r, err := report(ctx, path, migrations, sqlite.Examine)
+	if err != nil {
 		return r, err
 	}
 	// The digest finds changes that leave the structure sound. Copies without a digest file pass with "".
-	var err error
 	r.Digest, err = sqlite.CheckDigest(path)
 	return r, err
 }
 
 // reportCopy reads the report of a copy that has just been made and checked.
 func reportCopy(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
-	r := BackupReport{Path: path}
-	if err := sqlite.ExamineCopy(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) }); err != nil {
+	r, err := report(ctx, path, migrations, sqlite.ExamineCopy)
+	if err != nil {
 		return r, err
 	}
-	var err error
 	r.Digest, err = sqlite.RecordedDigest(path)
 	return r, err
 }
 
 // InspectDatabase reads the same report from the database in place. sqlite.ErrLocked means that hob is running.
 func InspectDatabase(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
+	return report(ctx, path, migrations, sqlite.Inspect)
+}
+
+// inspection is sqlite.Examine, ExamineCopy, Inspect or InspectLocked.
+type inspection func(ctx context.Context, path string, migrations fs.FS, look func(*sqlite.Conn) error) error
+
+// report reads the report of a database that an inspection opens and checks.
+func report(ctx context.Context, path string, migrations fs.FS, inspect inspection) (BackupReport, error) {
 	r := BackupReport{Path: path}
-	err := sqlite.Inspect(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) })
+	err := inspect(ctx, path, migrations, func(tx *sqlite.Conn) error { return readReport(tx, &r) })
 	return r, err
 }
 

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"time"
 
 	"hob/daemon/sqlite"
@@ -38,7 +35,7 @@ func BackupLosesLocked(ctx context.Context, path string, migrations fs.FS, r Bac
 	return backupLoses(ctx, sqlite.InspectLocked, path, migrations, r)
 }
 
-func backupLoses(ctx context.Context, inspect func(context.Context, string, fs.FS, func(*sqlite.Conn) error) error, path string, migrations fs.FS, r BackupReport) (BackupLoss, error) {
+func backupLoses(ctx context.Context, inspect inspection, path string, migrations fs.FS, r BackupReport) (BackupLoss, error) {
 	var l BackupLoss
 	var now BackupReport
 	since := sqlite.Micros(r.Newest)
@@ -83,7 +80,7 @@ func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now
 		return n, "", err
 	}
 	n = RestoreNote{At: now(), From: from, Taken: r.Newest}
-	o := sqlite.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
+	o := sqlite.Options{Path: path, Migrations: migrations, Now: now}
 	kept, err = sqlite.Restore(ctx, o, from, n.hold)
 	return n, kept, err
 }
@@ -96,7 +93,7 @@ func PrepareRestored(ctx context.Context, path, from string, migrations fs.FS, n
 		return RestoreNote{}, r, err
 	}
 	n := RestoreNote{At: now(), From: from, Taken: r.Newest}
-	o := sqlite.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
+	o := sqlite.Options{Path: path, Migrations: migrations, Now: now}
 	return n, r, sqlite.Prepare(ctx, o, n.hold)
 }
 
@@ -163,22 +160,15 @@ func BackupLeftovers(state string) ([]string, error) {
 	var found []string
 	for _, pattern := range []string{
 		sqlite.Staging, sqlite.Upgrading,
-		filepath.Join("backups", "*"+sqlite.Unfinished), filepath.Join("backups", "*"+sqlite.Unfinished+"-journal"),
-		filepath.Join("backups", sqlite.Scratch+"*"),
+		"backups/*" + sqlite.Unfinished, "backups/*" + sqlite.Unfinished + "-journal", "backups/" + sqlite.Scratch + "*",
 	} {
-		list, err := filepath.Glob(filepath.Join(escapedPattern(state), pattern))
+		names, err := fs.Glob(os.DirFS(state), pattern) // the folder itself may have any name
 		if err != nil {
 			return nil, fmt.Errorf("look for leftovers: %w", err)
 		}
-		found = append(found, list...)
+		for _, name := range names {
+			found = append(found, filepath.Join(state, name))
+		}
 	}
 	return found, nil
-}
-
-// escapedPattern escapes the pattern characters in a path. Windows has no escape, and its names contain none of them but [.
-func escapedPattern(path string) string {
-	if runtime.GOOS == "windows" {
-		return path
-	}
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
