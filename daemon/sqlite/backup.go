@@ -56,17 +56,25 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 }
 
 // copyFrom copies a database over a connection of its own in a mode of SQLite, so that neither the writer nor the readers wait.
-func copyFrom(ctx context.Context, path, mode, to string) (err error) {
-	db, err := open(path, "mode="+mode+"&_pragma=busy_timeout(5000)")
+func copyFrom(ctx context.Context, path, mode, to string) error {
+	return use(path, "mode="+mode+"&_pragma=busy_timeout(5000)", func(db *sql.DB) error {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return Plain(fmt.Errorf("open database: %w", err))
+		}
+		return errors.Join(copyPages(ctx, conn, to), conn.Close())
+	})
+}
+
+// use opens a database file over one connection, and closes it afterwards.
+func use(path, options string, work func(*sql.DB) error) (err error) {
+	db, err := open(path, options)
 	if err != nil {
 		return err
 	}
+	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return Plain(fmt.Errorf("open database: %w", err))
-	}
-	return errors.Join(copyPages(ctx, conn, to), conn.Close())
+	return work(db)
 }
 
 // CopyIdle copies the database of a hob that does not run, with what a crash has left in its log. It holds the lock meanwhile: ErrLocked
@@ -145,15 +153,11 @@ func stepThrough(ctx context.Context, driver any, to string) error {
 }
 
 // endLog makes a copy one file: a database with a write-ahead log says so in its header, also when it is copied.
-func endLog(ctx context.Context, path string) (err error) {
-	db, err := open(path, "mode=rw&_pragma=synchronous(OFF)")
-	if err != nil {
+func endLog(ctx context.Context, path string) error {
+	return use(path, "mode=rw&_pragma=synchronous(OFF)", func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, "PRAGMA journal_mode = DELETE")
 		return err
-	}
-	db.SetMaxOpenConns(1)
-	defer func() { err = errors.Join(err, db.Close()) }()
-	_, err = db.ExecContext(ctx, "PRAGMA journal_mode = DELETE")
-	return err
+	})
 }
 
 // checkAndSum checks a copy and returns its digest. The check uses the processor. The disk stores the copy meanwhile, and finishFile finds little
@@ -169,14 +173,12 @@ func checkAndSum(ctx context.Context, path string) (sum string, err error) {
 }
 
 // checkCopy reads a copy and returns ErrCorrupt if its structure is not sound (sqlite.org/pragma.html, quick_check).
-func checkCopy(ctx context.Context, path string) (err error) {
-	db, err := open(path, "mode=ro&immutable=1&_pragma=query_only(1)")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+func checkCopy(ctx context.Context, path string) error {
 	var found string
-	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+	err := use(path, readOnly, func(db *sql.DB) error {
+		return db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found)
+	})
+	if err != nil {
 		return Plain(fmt.Errorf("check copy: %w", err))
 	}
 	if found != "ok" {

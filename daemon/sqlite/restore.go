@@ -29,32 +29,29 @@ const Staging = "restoring"
 
 // Examine checks a database file that no process writes: it is complete, its structure and references are valid, and its schema is one of
 // migrations. Then look reads it. Nothing is written, not even next to the file.
-func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
+func Examine(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) error {
 	return ExamineCopy(ctx, path, migrations, sound(look))
 }
 
 // ExamineCopy is Examine for a copy that Backup has just made. Backup has checked its structure, so that only the size, the schema and
 // the content are looked at.
-func ExamineCopy(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
+func ExamineCopy(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) error {
 	if err := checkComplete(path); err != nil {
 		return err
 	}
-	// With immutable=1 SQLite takes no lock and looks for no log (sqlite.org/uri.html).
-	conn, err := open(path, "mode=ro&immutable=1&_pragma=query_only(1)")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	return Plain(inspect(ctx, conn, migrations, look))
+	return inspect(ctx, path, readOnly, migrations, look)
 }
+
+// readOnly opens a file that no process writes. With immutable=1 SQLite takes no lock and looks for no log (sqlite.org/uri.html).
+const readOnly = "mode=ro&immutable=1&_pragma=query_only(1)"
 
 // Inspect is Examine for the database in place. It holds the lock meanwhile: ErrLocked means that hob is running. Without a database the
 // error is os.ErrNotExist.
-func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
+func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) error {
 	if _, err := os.Lstat(path); err != nil {
 		return err
 	}
-	lock, err := takeLock(filepath.Join(filepath.Dir(path), "hob.lock"))
+	lock, err := TakeLock(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
@@ -62,20 +59,14 @@ func Inspect(ctx context.Context, path string, migrations fs.FS, look func(*Conn
 }
 
 // InspectLocked is Inspect for a caller that holds the lock.
-func InspectLocked(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) (err error) {
+func InspectLocked(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) error {
 	if _, err := os.Lstat(path); err != nil {
 		return err
 	}
 	if err := checkHead(path); err != nil {
 		return err
 	}
-	conn, err := open(path, "mode=rw") // also reads what a crash has left in the log
-	if err != nil {
-		return err
-	}
-	conn.SetMaxOpenConns(1)
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	return Plain(inspect(ctx, conn, migrations, sound(look)))
+	return inspect(ctx, path, "mode=rw", migrations, sound(look)) // also reads what a crash has left in the log
 }
 
 // sound checks the structure and all references before look.
@@ -88,22 +79,24 @@ func sound(look func(*Conn) error) func(*Conn) error {
 	}
 }
 
-// inspect checks a database before it is used: its schema must be known, and its content acceptable to check.
-func inspect(ctx context.Context, conn *sql.DB, migrations fs.FS, check func(*Conn) error) error {
-	// One transaction, so that all checks see the same content.
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return fmt.Errorf("begin read: %w", err)
-	}
-	t := &Conn{on: tx, ctx: ctx}
-	err = knownSchema(t, migrations)
-	if err == nil {
-		err = check(t)
-	}
-	if done := tx.Rollback(); !errors.Is(done, sql.ErrTxDone) {
-		err = errors.Join(err, done)
-	}
-	return err
+// inspect opens a database and checks it before it is used: its schema must be known, and its content acceptable to check.
+func inspect(ctx context.Context, path, options string, migrations fs.FS, check func(*Conn) error) error {
+	return use(path, options, func(db *sql.DB) error {
+		// One transaction, so that all checks see the same content.
+		tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			return Plain(fmt.Errorf("begin read: %w", err))
+		}
+		t := &Conn{on: tx, ctx: ctx}
+		err = knownSchema(t, migrations)
+		if err == nil {
+			err = check(t)
+		}
+		if done := tx.Rollback(); !errors.Is(done, sql.ErrTxDone) {
+			err = errors.Join(err, done)
+		}
+		return Plain(err)
+	})
 }
 
 // knownSchema rejects a schema of another program or a newer hob.
@@ -233,7 +226,7 @@ func Restore(ctx context.Context, o Options, from string, prepare func(*Conn) er
 	if err := refuseNetwork(dir); err != nil {
 		return "", err
 	}
-	lock, err := takeLock(filepath.Join(dir, "hob.lock"))
+	lock, err := TakeLock(dir)
 	if err != nil {
 		return "", err
 	}
@@ -380,24 +373,20 @@ func forgetLinks(path, folder string) error {
 }
 
 // checkpointLog copies the log of an unused database into the database, and empties the log.
-func checkpointLog(ctx context.Context, path string) (err error) {
+func checkpointLog(ctx context.Context, path string) error {
 	if err := checkHead(path); err != nil {
 		return err
 	}
-	conn, err := open(path, "mode=rw"+darwinSync())
-	if err != nil {
-		return err
-	}
-	conn.SetMaxOpenConns(1)
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	var busy, log, done int
-	if err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done); err != nil {
-		return Plain(fmt.Errorf("finish the log of %s: %w", path, err))
-	}
-	if busy != 0 {
-		return fmt.Errorf("finish the log of %s: another process uses it", path)
-	}
-	return nil
+	return use(path, "mode=rw"+darwinSync(), func(db *sql.DB) error {
+		var busy, log, done int
+		if err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done); err != nil {
+			return Plain(fmt.Errorf("finish the log of %s: %w", path, err))
+		}
+		if busy != 0 {
+			return fmt.Errorf("finish the log of %s: another process uses it", path)
+		}
+		return nil
+	})
 }
 
 // keep gives a file a second name, which is new. A hard link needs no space and no time; the copy is for file systems without links, and for a backup
