@@ -128,7 +128,8 @@ func checkChannels(_ context.Context, s *facts) (r Result) {
 		}
 		// Receiving and sending fail independently: a channel can be read-only, or its platform may refuse
 		// messages only.
-		for what, d := range map[string]api.Direction{"receive": c.Receiving, "send": c.Sending} {
+		for what, d := range []api.Direction{c.Receiving, c.Sending} {
+			what := []string{"receive", "send"}[what]
 			switch d.State {
 			case "down":
 				r.add(Fail, "look at [channels."+c.Name+"] in config.toml; it is tried again for as long as it takes", "%s cannot %s since %s: %s", c.Name, what, console.Exact(d.Since), d.LastError)
