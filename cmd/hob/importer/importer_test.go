@@ -280,6 +280,7 @@ func TestParseJSON5(t *testing.T) {
 		`{a: 1, 'b': "x", $c_: [1, 2,], /* d */ e: null, }// end`: map[string]any{"a": 1.0, "b": "x", "$c_": []any{1.0, 2.0}, "e": nil},
 		`"a\u00e9\ud83d\ude00\n\/\q"`:                             "aé😀\n/q",
 		`"\x41\xe9\v\0"`:                                          "Aé\v\x00",
+		`"\ud83d\ud83d\ude00"`:                                    "\ufffd😀",
 		`'it\'s "so"'`:                                            `it's "so"`,
 		"'a\\\nb\\\r\nc\\\rd\\\u2028e'":                           "abcde",
 		`[+1, -2.5, .5, 5., 0x10, -0XA, 1E2, 0.5, true, false]`:   []any{1.0, -2.5, .5, 5.0, 16.0, -10.0, 100.0, .5, true, false},
@@ -297,7 +298,7 @@ func TestParseJSON5(t *testing.T) {
 
 // Every document of JSON means the same in JSON5, and nothing makes the parser fail otherwise than with an error.
 func FuzzParseJSON5(f *testing.F) {
-	for _, text := range []string{`{"a": [1, -2e3, "x\u00e9\ud83d\ude00"], "b": {"c": null}}`, `{a: 'b',}`, `"\ud83d"`, `[0]`, `{"":""}`} {
+	for _, text := range []string{`{"a": [1, -2e3, "x\u00e9\ud83d\ude00"], "b": {"c": null}}`, `{a: 'b',}`, `"\ud83d"`, `[0]`, `{"":""}`, `"\ud83d\ud83d\ude00"`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"hob/daemon/sys"
@@ -206,6 +205,9 @@ func (p *json5) text() (string, error) {
 	return "", errors.New("a text does not end")
 }
 
+// unicodes are the characters that are written as \uXXXX, up to the first other one, without the first backslash.
+var unicodes = sys.Regexp(`^u[0-9a-fA-F]{4}(\\u[0-9a-fA-F]{4})*`)
+
 // unescape writes what the text after a backslash stands for, and returns how many bytes beyond the first it took.
 func unescape(b *strings.Builder, after string) (more int, err error) {
 	switch after[0] {
@@ -232,16 +234,13 @@ func unescape(b *strings.Builder, after string) (more int, err error) {
 		return 2, nil
 	case 'u':
 		// JSON's own decoder joins the two halves of a rune beyond 16 bits.
-		n := min(5, len(after))
-		if half, err := strconv.ParseUint(after[1:n], 16, 16); err == nil && utf16.IsSurrogate(rune(half)) && len(after) >= 11 && after[5:7] == `\u` {
-			n = 11
-		}
+		codes := unicodes().FindString(after)
 		var text string
-		if n < 5 || json.Unmarshal([]byte(`"\`+after[:n]+`"`), &text) != nil {
+		if codes == "" || json.Unmarshal([]byte(`"\`+codes+`"`), &text) != nil {
 			return 0, errors.New(`a text has a wrong \u`)
 		}
 		b.WriteString(text)
-		return n - 1, nil
+		return len(codes) - 1, nil
 	default:
 		// Any other character stands for itself, but U+2028 and U+2029 end a line, which then goes on.
 		r, size := utf8.DecodeRuneInString(after)
