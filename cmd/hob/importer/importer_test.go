@@ -281,6 +281,7 @@ func TestParseJSON5(t *testing.T) {
 		`"a\u00e9\ud83d\ude00\n\/\q"`:                             "aé😀\n/q",
 		`"\x41\xe9\v\0"`:                                          "Aé\v\x00",
 		`"\ud83d\ud83d\ude00"`:                                    "\ufffd😀",
+		"[1, // one\r2, // two\u20283]":                           []any{1.0, 2.0, 3.0},
 		`'it\'s "so"'`:                                            `it's "so"`,
 		"'a\\\nb\\\r\nc\\\rd\\\u2028e'":                           "abcde",
 		`[+1, -2.5, .5, 5., 0x10, -0XA, 1E2, 0.5, true, false]`:   []any{1.0, -2.5, .5, 5.0, 16.0, -10.0, 100.0, .5, true, false},

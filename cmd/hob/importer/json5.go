@@ -41,7 +41,7 @@ func (p *json5) space() error {
 		p.rest = strings.TrimLeftFunc(p.rest, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 		switch {
 		case strings.HasPrefix(p.rest, "//"):
-			_, p.rest, _ = strings.Cut(p.rest, "\n")
+			p.rest = strings.TrimLeftFunc(p.rest, func(r rune) bool { return !strings.ContainsRune("\n\r\u2028\u2029", r) })
 		case strings.HasPrefix(p.rest, "/*"):
 			_, after, ok := strings.Cut(p.rest[2:], "*/")
 			if !ok {
