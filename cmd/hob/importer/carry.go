@@ -2,14 +2,15 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,11 +144,12 @@ func carrySkill(ctx context.Context, c *client.Client, r *Report, i int) error {
 		if one == nil {
 			return nil
 		}
-		same, err := sameSkill(r.source(*one), from)
-		if err != nil {
+		first, err := skillHash(r.source(*one))
+		second, unread := skillHash(from)
+		if err = cmp.Or(err, unread); err != nil {
 			return fmt.Errorf("it cannot be read: %w", explained(err))
 		}
-		it.compared(same)
+		it.compared(first == second)
 		return nil
 	}
 	theirs, err := client.Do(ctx, c, api.CheckSkill, "", api.SkillSource{From: from})
@@ -179,54 +181,23 @@ func carrySkill(ctx context.Context, c *client.Client, r *Report, i int) error {
 	return nil
 }
 
-// sameSkill reports whether two folders are the same skill, without the daemon, which compares the same properties: names, executable bits
-// and contents, without hidden files.
-func sameSkill(one, other string) (bool, error) {
-	a, err := skillFiles(one)
-	if err != nil {
-		return false, err
-	}
-	b, err := skillFiles(other)
-	return maps.Equal(a, b), err
-}
-
-// skillFiles returns a hash of each file of a skill with its executable bit, by its path.
-func skillFiles(dir string) (files map[string]string, err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	files = map[string]string{}
-	return files, fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		hidden := name != "." && strings.HasPrefix(e.Name(), ".")
-		switch {
-		case err != nil:
-			return err
-		case hidden && e.IsDir():
-			return fs.SkipDir
-		case hidden || !e.Type().IsRegular():
+// skillHash returns a hash of what makes a skill, without the daemon, which compares the same properties: names, executable bits and
+// contents, without hidden files.
+func skillHash(dir string) (string, error) {
+	h := sha256.New()
+	err := eachFile(dir, func(name string, f *os.File) error {
+		if strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
 			return nil
 		}
-		files[name], err = fileHash(root, name)
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(h, "%q %t %d\n", name, info.Mode()&0o111 != 0, info.Size()) // never fails
+		_, err = io.Copy(h, f)
 		return err
 	})
-}
-
-// fileHash returns a hash of a file, with its executable bit.
-func fileHash(root *os.Root, name string) (hash string, err error) {
-	f, err := root.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return fmt.Sprintf("%x %t", h.Sum(nil), info.Mode()&0o111 != 0), err
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // carryJob makes a job and pauses it, because the other program may still run it, and its prompt may be the work of a model.

@@ -35,7 +35,18 @@ func explained(err error) error {
 }
 
 // readable returns the first error of reading a folder and the files in it.
-func readable(dir string) (err error) {
+func readable(dir string) error {
+	return eachFile(dir, func(_ string, f *os.File) error {
+		_, err := io.CopyN(io.Discard, f, 1)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	})
+}
+
+// eachFile opens the files below a folder, one after the other. Links are not followed.
+func eachFile(dir string, visit func(name string, f *os.File) error) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -49,10 +60,6 @@ func readable(dir string) (err error) {
 		if err != nil {
 			return err
 		}
-		_, err = io.CopyN(io.Discard, f, 1)
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return errors.Join(err, f.Close())
+		return errors.Join(visit(name, f), f.Close())
 	})
 }
