@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,7 @@ func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Re
 			return ctx.Err()
 		}
 		if err != nil {
-			it.State, it.Why = failed, err.Error()
+			it.State, it.Why = failed, explained(err).Error()
 		}
 		// Without a hob, only files are compared with those of the home.
 		if c == nil && it.State == imported && (it.Kind == "skill" || it.Kind == "job") {
@@ -90,44 +91,26 @@ func carryFile(home string, r *Report, i int) (err error) {
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	name := filepath.FromSlash(below)
-	put := writeNew
 	if r.DryRun {
-		put = isFree
-	}
-	free, err := put(root, name, it.text)
-	if err != nil || free {
+		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return nil // it would be written
+		}
+	} else if made, err := writeNew(root, name, it.text); made || err != nil {
 		return err
 	}
 	has, err := root.ReadFile(name)
-	if err != nil {
-		return err
+	if err == nil {
+		it.compared(bytes.Equal(has, it.text))
 	}
-	it.compared(bytes.Equal(has, it.text))
-	return nil
-}
-
-// isFree reports whether writeNew would make the file.
-func isFree(root *os.Root, name string, _ []byte) (bool, error) {
-	_, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	return false, err
+	return err
 }
 
 // compared notes that hob has something in the place of an item already.
 func (it *Item) compared(same bool) {
-	switch {
-	case same:
-		it.State, it.Why = already, ""
-	case it.Kind == "secret":
-		it.State, it.Why = kept, "another secret has this name"
-	case it.Kind == "skill":
-		it.State, it.Why = kept, "you have another skill of this name"
-	case it.Kind == "job":
-		it.State, it.Why = kept, "you have another job of this name"
-	default:
-		it.State, it.Why = kept, "compare the two, and copy by hand what you want"
+	it.State, it.Why = already, ""
+	if !same {
+		another := map[string]string{"secret": "another secret has this name", "skill": "you have another skill of this name", "job": "you have another job of this name"}
+		it.State, it.Why = kept, cmp.Or(another[it.Kind], "compare the two, and copy by hand what you want")
 	}
 }
 
@@ -154,7 +137,7 @@ func carrySkill(ctx context.Context, c *client.Client, r *Report, i int) error {
 	}
 	theirs, err := client.Do(ctx, c, api.CheckSkill, "", api.SkillSource{From: from})
 	if err != nil {
-		return explained(err)
+		return err
 	}
 	if theirs.Problem != "" {
 		it.State, it.Why = left, "hob cannot use it: "+console.ToYou(theirs.Problem)
@@ -166,19 +149,16 @@ func carrySkill(ctx context.Context, c *client.Client, r *Report, i int) error {
 		return nil
 	}
 	mine, err := client.Show(ctx, c, api.ShowSkill, theirs.Name)
-	if p := (*client.Problem)(nil); errors.As(err, &p) && p.Status == 404 {
-		it.Why = "read it, then: hob skills trust " + theirs.Name
-		if r.DryRun {
-			return nil
+	switch {
+	case err == nil:
+		it.compared(mine.Hash == theirs.Hash)
+	case missing(err):
+		it.Why, err = "read it, then: hob skills trust "+theirs.Name, nil
+		if !r.DryRun {
+			_, err = client.Do(ctx, c, api.AddSkill, "", api.SkillSource{From: from})
 		}
-		_, err = client.Do(ctx, c, api.AddSkill, "", api.SkillSource{From: from})
-		return explained(err)
 	}
-	if err != nil {
-		return explained(err)
-	}
-	it.compared(mine.Hash == theirs.Hash)
-	return nil
+	return err
 }
 
 // skillHash returns a hash of what makes a skill, without the daemon, which compares the same properties: names, executable bits and
@@ -206,7 +186,6 @@ func carryJob(ctx context.Context, a *cli.App, c *client.Client, it *Item, dry b
 		return nil
 	}
 	mine, err := client.Show(ctx, c, api.ShowJob, it.job.Name)
-	p := (*client.Problem)(nil)
 	switch {
 	case err == nil:
 		it.compared(mine.Prompt == it.job.Prompt)
@@ -214,8 +193,8 @@ func carryJob(ctx context.Context, a *cli.App, c *client.Client, it *Item, dry b
 			it.Why = "it is not paused: hob cron pause " + it.To
 		}
 		return nil
-	case !errors.As(err, &p) || p.Status != 404:
-		return explained(err)
+	case !missing(err):
+		return err
 	case dry:
 		return nil
 	}
@@ -232,8 +211,14 @@ func carryJob(ctx context.Context, a *cli.App, c *client.Client, it *Item, dry b
 			return fmt.Errorf("it was added and is NOT paused (hob cron pause %s): %w", call.Name, explained(err))
 		}
 		if err != nil {
-			return explained(err)
+			return err
 		}
 	}
 	return nil
+}
+
+// missing reports whether an answer of the daemon says that there is no such thing.
+func missing(err error) bool {
+	p := (*client.Problem)(nil)
+	return errors.As(err, &p) && p.Status == http.StatusNotFound
 }
