@@ -50,7 +50,7 @@ func (p *plan) clawDatabase(ctx context.Context) (jobs bool) {
 	for _, row := range tables["cron_jobs"] {
 		list = append(list, clawRow(row))
 	}
-	planJobs(p, list, p.clawJob)
+	planJobs(p, list, clawJob.convert)
 	p.leave("other", clawStore, "the rest of it: conversations are not imported")
 	return len(list) > 0
 }

@@ -43,7 +43,7 @@ func hermes(_ context.Context, p *plan) error {
 	p.file("memories/USER.md", "USER.md", "", entries)
 	p.skills("skills", p.hermesBundled())
 	zone := p.hermesConfig()
-	planJobs(p, p.storedJobs(), func(j hermesJob) (job, []string, error) { return p.hermesJob(j, zone) })
+	planJobs(p, p.storedJobs(), func(j hermesJob) (job, error) { return j.convert(zone) })
 	p.hermesPeople()
 	p.rest(".", []string{"SOUL.md", "AGENTS.md", "memories", "skills", "cron", "pairing", "platforms"}, map[string]string{
 		hermesSettings: "the rest of it: hob has other settings: hob setup, hob channels add", "auth.json": "logins are not imported: hob model login",
@@ -126,8 +126,8 @@ func ids(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// hermesJob converts a job. What hob cannot do as it was is an error or a note.
-func (p *plan) hermesJob(j hermesJob, zone string) (made job, notes []string, err error) {
+// convert makes hob's job. What hob cannot do as it was is an error or a note.
+func (j hermesJob) convert(zone string) (made job, err error) {
 	local, unknown := location(zone)
 	made = job{Name: j.Name, Zone: zone, Prompt: j.Prompt, Session: "isolated", Deliver: "owner"}
 	switch j.Schedule.Kind {
@@ -137,14 +137,14 @@ func (p *plan) hermesJob(j hermesJob, zone string) (made job, notes []string, er
 		made.Schedule, err = every(time.Duration(min(j.Schedule.Minutes, 1e8)) * time.Minute)
 	case "once":
 		if unknown == nil { // Hermes adds the offset of its zone when it makes a job: a time without one was written by hand
-			made.Schedule, err = p.at(j.Schedule.RunAt, local)
+			made.Schedule, err = at(j.Schedule.RunAt, local)
 		}
 	default:
 		err = fmt.Errorf("hob has no schedule of the kind %q", j.Schedule.Kind)
 	}
+	err = cmp.Or(err, unknown)
 	switch {
-	case cmp.Or(err, unknown) != nil:
-		err = cmp.Or(err, unknown)
+	case err != nil: // the schedule comes first
 	case j.NoAgent || j.Script != "":
 		err = errors.New("it runs a script; see hob cron add --gate")
 	case strings.TrimSpace(j.Prompt) == "":
@@ -153,16 +153,12 @@ func (p *plan) hermesJob(j hermesJob, zone string) (made job, notes []string, er
 		err = fmt.Errorf("it ends after %.0f runs, and a job of hob does not count its runs", *j.Repeat.Times)
 	case j.Deliver == "local":
 		made.Deliver = "none"
-	case j.Deliver != "" && j.Deliver != "origin":
-		notes = append(notes, "its answer goes to you and not to "+j.Deliver)
+	default:
+		made.note(j.Deliver != "" && j.Deliver != "origin", "its answer goes to you and not to "+j.Deliver)
 	}
-	if len(j.Skills) > 0 {
-		notes = append(notes, "it loads the skills "+strings.Join(j.Skills, ", ")+": name them in its prompt")
-	}
-	if j.Model != "" {
-		notes = append(notes, "it uses hob's model and not "+j.Model)
-	}
-	return made, notes, err
+	made.note(len(j.Skills) > 0, "it loads the skills "+strings.Join(j.Skills, ", ")+": name them in its prompt")
+	made.note(j.Model != "", "it uses hob's model and not "+j.Model)
+	return made, err
 }
 
 // secondsFirst moves the seconds to where hob has them: the parser of Hermes reads them from the sixth field (croniter, README.rst, "About second repeats").

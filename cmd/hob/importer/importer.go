@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -92,7 +91,7 @@ func readPlan(ctx context.Context, program, dir string, secrets bool, flags stri
 		}
 		return Report{}, &cli.Problem{Text: text, Hint: "name the folder of " + program + ", for example ~/." + program}
 	}
-	p := &plan{folder: f, now: time.Now(), used: map[string]bool{}}
+	p := &plan{folder: f, used: map[string]bool{}}
 	wrong := !f.hasAny(k.marks) && f.hasAny(kinds[k.other].marks)
 	if !wrong {
 		err = k.read(ctx, p)

@@ -71,7 +71,7 @@ func openclaw(ctx context.Context, p *plan) error {
 	if jobs := p.storedJobs(); p.clawDatabase(ctx) && jobs != nil {
 		p.leave("other", jobsFile, "the jobs are those of %s, which newer versions use", clawStore)
 	} else {
-		planJobs(p, jobs, p.clawJob)
+		planJobs(p, jobs, clawJob.convert)
 	}
 	noted := []string{"workspace", "skills", "cron", "credentials"}
 	var c clawConfig
@@ -122,8 +122,8 @@ func (p *plan) clawWorkspace(dir string) {
 	})
 }
 
-// clawJob converts a job. What hob cannot do as it was is an error or a note.
-func (p *plan) clawJob(j clawJob) (made job, notes []string, err error) {
+// convert makes hob's job. What hob cannot do as it was is an error or a note.
+func (j clawJob) convert() (made job, err error) {
 	made = job{Name: j.Name, Zone: j.Schedule.TZ, Prompt: j.Payload.Message + j.Payload.Text, Session: "isolated", Deliver: "owner"}
 	if j.SessionTarget == "main" {
 		made.Session = "main"
@@ -137,14 +137,14 @@ func (p *plan) clawJob(j clawJob) (made job, notes []string, err error) {
 		if j.Schedule.AtMS > 0 {
 			j.Schedule.At = time.UnixMilli(int64(j.Schedule.AtMS)).UTC().Format(time.RFC3339)
 		}
-		made.Schedule, err = p.at(j.Schedule.At, time.UTC) // src/cron/parse.ts: without an offset it is UTC
+		made.Schedule, err = at(j.Schedule.At, time.UTC) // src/cron/parse.ts: without an offset it is UTC
 	default:
 		err = fmt.Errorf("hob has no schedule of the kind %q", j.Schedule.Kind)
 	}
 	_, unknown := location(j.Schedule.TZ)
+	err = cmp.Or(err, unknown)
 	switch {
-	case cmp.Or(err, unknown) != nil:
-		err = cmp.Or(err, unknown)
+	case err != nil: // the schedule comes first
 	case j.Payload.Kind != "agentTurn" && j.Payload.Kind != "systemEvent":
 		err = fmt.Errorf("it does not ask a model but runs something else (%q); see hob cron add --gate", j.Payload.Kind)
 	case strings.TrimSpace(made.Prompt) == "":
@@ -155,19 +155,13 @@ func (p *plan) clawJob(j clawJob) (made job, notes []string, err error) {
 		err = errors.New("its answer goes to a webhook, and hob sends answers to people")
 	case j.Delivery.Mode == "none":
 		made.Deliver = "none"
-	case j.Delivery.To != "":
-		notes = append(notes, fmt.Sprintf("its answer goes to you and not to %s %s", j.Delivery.Channel, j.Delivery.To))
+	default:
+		made.note(j.Delivery.To != "", "its answer goes to you and not to "+j.Delivery.Channel+" "+j.Delivery.To)
 	}
-	if j.Payload.Model != "" {
-		notes = append(notes, "it uses hob's model and not "+j.Payload.Model)
-	}
-	if j.Enabled != nil && !*j.Enabled {
-		notes = append(notes, "it was off")
-	}
-	if j.AgentID != "" && j.AgentID != "main" {
-		notes = append(notes, "it was a job of the agent "+j.AgentID)
-	}
-	return made, notes, err
+	made.note(j.Payload.Model != "", "it uses hob's model and not "+j.Payload.Model)
+	made.note(j.Enabled != nil && !*j.Enabled, "it was off")
+	made.note(j.AgentID != "" && j.AgentID != "main", "it was a job of the agent "+j.AgentID)
+	return made, err
 }
 
 // clawConfig plans what the config says: who may write, secrets, and workspaces elsewhere.

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"hob/cmd/hob/cli"
 	"hob/scheduler"
@@ -44,7 +43,6 @@ const (
 // plan is what will be imported, and what is left with the reason.
 type plan struct {
 	folder *folder
-	now    time.Time
 	items  []Item
 	used   map[string]bool // names of jobs in the plan
 }
@@ -131,6 +129,15 @@ type job struct {
 	Prompt   string `json:"prompt,omitempty"`
 	Session  string `json:"session,omitempty"`
 	Deliver  string `json:"deliver,omitempty"`
+
+	notes []string // what is different in hob
+}
+
+// note adds a note if it holds.
+func (j *job) note(holds bool, text string) {
+	if holds {
+		j.notes = append(j.notes, text)
+	}
 }
 
 // jobsFile has the jobs: an object with a list of them.
@@ -146,49 +153,45 @@ func (p *plan) storedJobs() []json.RawMessage {
 }
 
 // planJobs plans jobs. convert returns why a job cannot be imported.
-func planJobs[J any](p *plan, jobs []json.RawMessage, convert func(J) (made job, notes []string, err error)) {
+func planJobs[J any](p *plan, jobs []json.RawMessage, convert func(J) (job, error)) {
 	for i, raw := range jobs {
 		var name struct{ Name string }
 		var theirs J
 		err := cmp.Or(json.Unmarshal(raw, &name), json.Unmarshal(raw, &theirs))
 		var made job
-		var notes []string
 		if err == nil {
-			made, notes, err = convert(theirs)
+			made, err = convert(theirs)
 		}
 		if err != nil {
 			p.leave("job", cmp.Or(name.Name, fmt.Sprintf("number %d", i+1)), "%v", plain(err))
 			continue
 		}
-		p.addJob(made, notes)
+		p.addJob(made)
 	}
 }
 
 // maxJobName is the limit of the cron tool, in bytes.
 const maxJobName = 64
 
-// addJob plans to make a job. The notes say what is different in hob.
-func (p *plan) addJob(j job, notes []string) {
+// addJob plans to make a job.
+func (p *plan) addJob(j job) {
 	from := j.Name
 	j.Name = strings.Trim(regexp.MustCompile(`[^\p{L}\p{N}]+`).ReplaceAllString(strings.ToLower(j.Name), "-"), "-")
-	for len(j.Name) > maxJobName-4 { // room for a number
-		_, size := utf8.DecodeLastRuneInString(j.Name)
-		j.Name = strings.TrimRight(j.Name[:len(j.Name)-size], "-")
+	if most := maxJobName - 4; len(j.Name) > most { // room for a number
+		j.Name = strings.TrimRight(strings.ToValidUTF8(j.Name[:most], ""), "-")
 	}
-	if j.Name == "" {
-		j.Name = "imported"
-	}
+	j.Name = cmp.Or(j.Name, "imported")
 	for n, name := 2, j.Name; p.used[j.Name]; n++ {
 		j.Name = fmt.Sprintf("%s-%d", name, n)
 	}
 	p.used[j.Name] = true
 	j.Action = "add"
-	notes = append(notes, "paused, and without rights: hob cron resume "+j.Name)
-	p.items = append(p.items, Item{Kind: "job", From: from, To: j.Name, State: imported, Why: strings.Join(notes, "; "), job: &j})
+	j.notes = append(j.notes, "paused, and without rights: hob cron resume "+j.Name)
+	p.items = append(p.items, Item{Kind: "job", From: from, To: j.Name, State: imported, Why: strings.Join(j.notes, "; "), job: &j})
 }
 
-// at plans the schedule of a job that runs once. A time without an offset is read in a zone.
-func (p *plan) at(text string, zone *time.Location) (schedule string, err error) {
+// at is the schedule of a job that runs once. A time without an offset is read in a zone.
+func at(text string, zone *time.Location) (schedule string, err error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		t, err = time.ParseInLocation("2006-01-02T15:04:05", text, zone)
@@ -196,7 +199,7 @@ func (p *plan) at(text string, zone *time.Location) (schedule string, err error)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("its time %q is not understood", text)
-	case !t.After(p.now):
+	case !t.After(time.Now()):
 		return "", errors.New("its time is over")
 	}
 	return "at " + t.Format(time.RFC3339), nil
