@@ -40,10 +40,7 @@ func openFolder(dir string) (*folder, error) {
 		return nil, err
 	}
 	root, err := os.OpenRoot(at)
-	if err != nil {
-		return nil, err
-	}
-	return &folder{at, root}, nil
+	return &folder{at, root}, err
 }
 
 // is reports whether there is a folder or, with file, a regular file of a name. Links count as missing.
@@ -89,15 +86,15 @@ func (f *folder) text(name string) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
 }
 
-// names lists a folder, without hidden files.
-func (f *folder) names(dir string) (list []string) {
+// inside lists what is in a folder, without hidden files. A folder that is closed, and a link, have nothing to carry.
+func (f *folder) inside(dir string) (list []string) {
 	entries, err := fs.ReadDir(f.root.FS(), dir)
-	if err != nil {
-		return nil // the caller has asked whether it is there; one that is closed has nothing to carry
+	if err != nil || !f.is(dir, false) {
+		return nil
 	}
 	for _, e := range entries[:min(len(entries), maxEntries)] {
 		if !strings.HasPrefix(e.Name(), ".") {
-			list = append(list, e.Name())
+			list = append(list, path.Join(dir, e.Name()))
 		}
 	}
 	return list

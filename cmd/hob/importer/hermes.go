@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -179,15 +178,11 @@ func (p *plan) hermesPeople() {
 		}
 	})
 	for _, dir := range []string{"pairing", "platforms/pairing"} {
-		if !p.folder.is(dir, false) {
-			continue
-		}
-		for _, name := range p.folder.names(dir) {
+		for _, from := range p.folder.inside(dir) {
 			var people map[string]any
-			if !strings.HasSuffix(name, "-approved.json") || !p.object(path.Join(dir, name), &people) {
-				continue // open pairings and rate limits
+			if strings.HasSuffix(from, "-approved.json") && p.object(from, &people) { // others are open pairings and rate limits
+				p.allowed(from, sorted(people))
 			}
-			p.allowed(path.Join(dir, name), sorted(people))
 		}
 	}
 }

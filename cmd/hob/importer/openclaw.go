@@ -75,10 +75,12 @@ func openclaw(ctx context.Context, p *plan) error {
 	}
 	noted := []string{"workspace", "skills", "cron", "credentials"}
 	var c clawConfig
+	var all any
 	switch {
 	case config == "":
-	case p.object(config, &c):
+	case p.object(config, &c, &all):
 		p.clawConfig(config, c, workspace)
+		p.clawSecrets(config, "", all)
 	default:
 		noted = append(noted, config)
 	}
@@ -164,7 +166,7 @@ func (j clawJob) convert() (made job, err error) {
 	return made, err
 }
 
-// clawConfig plans what the config says: who may write, secrets, and workspaces elsewhere.
+// clawConfig plans what the config says: who may write, MCP servers, and workspaces elsewhere.
 func (p *plan) clawConfig(name string, c clawConfig, workspace string) {
 	list := []string{c.Agent.Workspace, c.Agents.Defaults.Workspace}
 	for _, a := range c.Agents.List {
@@ -180,10 +182,6 @@ func (p *plan) clawConfig(name string, c clawConfig, workspace string) {
 		p.allowed(name+" channels."+channel, texts(c.Channels[channel].AllowFrom))
 	}
 	p.mcpServers(name+" mcp.servers", c.MCP.Servers)
-	var all any
-	if p.object(name, &all) {
-		p.clawSecrets(name, "", all)
-	}
 }
 
 // sorted are the names of an object.
@@ -223,21 +221,18 @@ func (p *plan) clawSecrets(file, at string, v any) {
 // (agents/ID/agent/auth-profiles.json: {"profiles": {NAME: {"key": …}}}).
 func (p *plan) clawCredentials() {
 	if p.isFolder("credentials") {
-		for _, name := range p.folder.names("credentials") {
-			from := path.Join("credentials", name)
-			if strings.HasSuffix(name, "-allowFrom.json") {
-				var list struct{ AllowFrom []any }
-				if p.object(from, &list) {
-					p.allowed(from, texts(list.AllowFrom))
-				}
-			} else {
+		for _, from := range p.folder.inside("credentials") {
+			var list struct{ AllowFrom []any }
+			if !strings.HasSuffix(from, "-allowFrom.json") {
 				p.leave("secret", from, "logins and open pairings are not imported: set the channel up again")
+			} else if p.object(from, &list) {
+				p.allowed(from, texts(list.AllowFrom))
 			}
 		}
 	}
 	if p.isFolder("agents") {
-		for _, agent := range p.folder.names("agents") {
-			from := path.Join("agents", agent, "agent", "auth-profiles.json")
+		for _, agent := range p.folder.inside("agents") {
+			from := path.Join(agent, "agent", "auth-profiles.json")
 			var all any
 			if p.object(from, &all) {
 				p.clawSecrets(from, "", all)

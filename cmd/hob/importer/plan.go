@@ -56,13 +56,20 @@ func (p *plan) leave(kind, from, format string, args ...any) {
 	p.items = append(p.items, Item{Kind: kind, From: from, State: state, Why: why.Error()})
 }
 
+// text reads a text file. It returns false if there is none, or after it has noted why the file is left.
+func (p *plan) text(kind, from string) (text []byte, ok bool) {
+	text, err := p.folder.text(from)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.leave(kind, from, "%w", err)
+	}
+	return text, err == nil
+}
+
 // file plans to copy a text file into the workspace. One that is missing is nothing. change may be nil.
 func (p *plan) file(from, to, note string, change func([]byte) []byte) {
-	text, err := p.folder.text(from)
+	text, ok := p.text("file", from)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		p.leave("file", from, "%w", err)
+	case !ok:
 	case len(bytes.TrimSpace(text)) == 0:
 		p.leave("file", from, "it is empty")
 	default:
@@ -75,14 +82,14 @@ func (p *plan) file(from, to, note string, change func([]byte) []byte) {
 
 // isFolder reports whether there is a folder of a name. Anything else with the name is noted.
 func (p *plan) isFolder(name string) bool {
-	_, err := p.folder.root.Lstat(name)
+	info, err := p.folder.root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		p.leave("other", name, "%w", &unreadError{err})
-	case err == nil && !p.folder.is(name, false):
+	case err == nil && !info.IsDir():
 		p.leave("other", name, "it is a link or a file and not a folder; links are not followed")
 	}
-	return p.folder.is(name, false)
+	return err == nil && info.IsDir()
 }
 
 // memories plans to copy the notes below a folder.
@@ -264,10 +271,7 @@ func (p *plan) secret(from, value string) {
 
 // env plans the secrets of a file of variables, and calls other for the rest.
 func (p *plan) env(from string, other func(name, value string)) {
-	text, err := p.folder.text(from)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		p.leave("other", from, "%w", err)
-	}
+	text, _ := p.text("other", from)
 	for line := range strings.Lines(string(text)) {
 		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
 		if name, value = strings.TrimSpace(name), strings.Trim(strings.TrimSpace(value), `"'`); !ok || strings.HasPrefix(name, "#") {
@@ -283,41 +287,32 @@ func (p *plan) env(from string, other func(name, value string)) {
 
 // rest notes everything in a folder that was not looked at, with the reasons for what is known.
 func (p *plan) rest(dir string, seen []string, reasons map[string]string) {
-	for _, name := range p.folder.names(dir) {
-		if slices.Contains(seen, name) {
-			continue
+	for _, from := range p.folder.inside(dir) {
+		if name := path.Base(from); !slices.Contains(seen, name) {
+			p.leave("other", from, "%s", cmp.Or(reasons[name], "hob does not know what it is; copy it by hand if you need it"))
 		}
-		why := reasons[name]
-		if why == "" {
-			why = "hob does not know what it is; copy it by hand if you need it"
-		}
-		p.leave("other", path.Join(dir, name), "%s", why)
 	}
 }
 
-// object decodes a document of JSON5 into a value with JSON tags. It returns false after it has noted why the file is left.
-func (p *plan) object(from string, v any) bool {
-	text, err := p.folder.text(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	if err != nil {
-		p.leave("other", from, "%w", err)
+// object decodes a document of JSON5 into values with JSON tags. It returns false if there is none, or after it has noted why the file is left.
+func (p *plan) object(from string, to ...any) bool {
+	text, ok := p.text("other", from)
+	if !ok {
 		return false
 	}
 	doc, err := parseJSON5(text)
-	var raw []byte
 	if err == nil {
-		raw, err = json.Marshal(doc)
+		text, err = json.Marshal(doc)
 	}
-	if err == nil {
-		err = json.Unmarshal(raw, v)
+	for _, v := range to {
+		if err == nil {
+			err = json.Unmarshal(text, v)
+		}
 	}
 	if err != nil {
 		p.leave("other", from, "it cannot be used: %v", plain(err))
-		return false
 	}
-	return true
+	return err == nil
 }
 
 // plain puts an error about the type of a value in words.
