@@ -97,32 +97,23 @@ func (p *plan) hermesConfig() (zone string) {
 // hermesAllowed finds the allow lists of the platforms, which are in sections of the settings: a list of ids, or a text with commas
 // (plugins/platforms/*/adapter.py, _apply_yaml_config).
 func (p *plan) hermesAllowed(at string, section map[string]any) {
+	list := regexp.MustCompile(`^(group_)?allow(ed)?_(from|users|chats)$`)
 	for _, name := range sorted(section) {
 		below := strings.TrimPrefix(at+"."+name, ".")
-		switch v := section[name].(type) {
-		case map[string]any:
-			p.hermesAllowed(below, v)
-		case []any:
-			if allowName(name) {
-				p.allowed(hermesSettings+" "+below, texts(v))
-			}
-		case nil:
-		default:
-			if allowName(name) {
-				p.allowed(hermesSettings+" "+below, ids(fmt.Sprint(v)))
-			}
+		if deeper, ok := section[name].(map[string]any); ok {
+			p.hermesAllowed(below, deeper)
+		} else if section[name] != nil && list.MatchString(name) {
+			p.allowed(hermesSettings+" "+below, ids(section[name]))
 		}
 	}
 }
 
-// allowName reports whether a setting lists those who may write.
-func allowName(name string) bool {
-	return regexp.MustCompile(`^(group_)?allow(ed)?_(from|users|chats)$`).MatchString(name)
-}
-
-// ids splits a text with ids.
-func ids(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+// ids are the ids in a list, or in a text with commas.
+func ids(setting any) []string {
+	if list, ok := setting.([]any); ok {
+		return texts(list)
+	}
+	return strings.FieldsFunc(fmt.Sprint(setting), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // convert makes hob's job. What hob cannot do as it was is an error or a note.
