@@ -69,7 +69,7 @@ func Command(a *cli.App) *cobra.Command {
 }
 
 // readPlan reads the folder and plans the import. The flags of the command are for a hint that repeats it.
-func readPlan(ctx context.Context, program, dir string, secrets bool, flags string) (Report, error) {
+func readPlan(ctx context.Context, program, dir string, secrets bool, flags string) (r Report, err error) {
 	type kind struct {
 		read  func(context.Context, *plan) error
 		other string
@@ -91,26 +91,13 @@ func readPlan(ctx context.Context, program, dir string, secrets bool, flags stri
 		}
 		return Report{}, &cli.Problem{Text: text, Hint: "name the folder of " + program + ", for example ~/." + program}
 	}
-	p := &plan{folder: f, used: map[string]bool{}}
-	wrong := !f.hasAny(k.marks) && f.hasAny(kinds[k.other].marks)
-	if !wrong {
-		err = k.read(ctx, p)
-	}
-	if closed := f.root.Close(); closed != nil {
-		return Report{}, closed
-	}
-	if wrong {
+	defer func() { err = errors.Join(err, f.root.Close()) }()
+	if !f.hasAny(k.marks) && f.hasAny(kinds[k.other].marks) {
 		return Report{}, &cli.Problem{Text: fmt.Sprintf("%s is a folder of %s and not of %s", dir, k.other, program), Hint: againHint(flags, k.other, dir)}
 	}
-	if err != nil {
+	p := &plan{folder: f, secrets: secrets, used: map[string]bool{}}
+	if err := k.read(ctx, p); err != nil {
 		return Report{}, &cli.Problem{Text: fmt.Sprintf("%s is not a folder of %s: %v", dir, program, err), Hint: "name the folder of " + program + ", for example ~/." + program}
-	}
-	if !secrets {
-		for i, it := range p.items {
-			if it.Kind == "secret" && it.State == imported {
-				p.items[i] = Item{Kind: "secret", From: it.From, State: left, Why: "secrets are imported only with --secrets"}
-			}
-		}
 	}
 	slices.SortStableFunc(p.items, func(a, b Item) int {
 		order := []string{"file", "skill", "job", "access", "secret", "other"}
@@ -134,24 +121,20 @@ func show(a *cli.App, r Report) error {
 	case a.JSON:
 		return a.Document(r)
 	}
-	heads := []struct{ state, head, dry string }{
-		{imported, "imported", "would be imported"}, {already, "already there", ""}, {kept, "kept: yours is different and was not changed", ""}, {left, "not imported", ""}, {failed, "failed", ""},
+	heads := []struct{ state, head string }{
+		{imported, "imported"}, {already, "already there"}, {kept, "kept: yours is different and was not changed"}, {left, "not imported"}, {failed, "failed"},
+	}
+	if r.DryRun {
+		heads[0].head = "would be imported"
 	}
 	var b strings.Builder
 	for _, h := range heads {
-		head := h.head
-		if r.DryRun {
-			head = cmp.Or(h.dry, h.head)
-		}
+		head := h.head + ":\n"
 		for _, it := range r.Items {
 			if it.State != h.state {
 				continue
 			}
-			if head != "" {
-				fmt.Fprintf(&b, "%s:\n", head)
-				head = ""
-			}
-			fmt.Fprintf(&b, "  %-6s  %s", it.Kind, console.OneLine(it.From))
+			fmt.Fprintf(&b, "%s  %-6s  %s", head, it.Kind, console.OneLine(it.From))
 			if it.To != "" && it.To != it.From {
 				fmt.Fprintf(&b, " -> %s", console.OneLine(it.To))
 			}
@@ -159,6 +142,7 @@ func show(a *cli.App, r Report) error {
 				fmt.Fprintf(&b, " (%s)", console.OneLine(it.Why))
 			}
 			b.WriteByte('\n')
+			head = "" // only before the first item
 		}
 	}
 	if r.Unchecked != "" {

@@ -42,9 +42,10 @@ const (
 
 // plan is what will be imported, and what is left with the reason.
 type plan struct {
-	folder *folder
-	items  []Item
-	used   map[string]bool // names of jobs in the plan
+	folder  *folder
+	secrets bool // they are imported
+	items   []Item
+	used    map[string]bool // names of jobs in the plan
 }
 
 // leave notes something that is not imported. It has failed if it could not be read.
@@ -264,6 +265,10 @@ func secretName(name string) bool {
 func (p *plan) secret(from, value string) {
 	if value == "" || strings.HasPrefix(value, "${") || strings.ContainsAny(value, "\n\r") {
 		return // a reference to a variable, or no single value
+	}
+	if !p.secrets {
+		p.leave("secret", from, "secrets are imported only with --secrets")
+		return
 	}
 	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(path.Base(from)), "-"), "-")
 	p.items = append(p.items, Item{Kind: "secret", From: from, To: "secrets/" + name, State: imported, Why: `refer to it as "file:secrets/` + name + `"`, text: []byte(value + "\n")})
