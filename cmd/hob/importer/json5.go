@@ -3,9 +3,9 @@ package importer
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"hob/daemon/sys"
@@ -40,29 +40,32 @@ func (p *json5) fail(why string) {
 	p.rest = ""
 }
 
-// space skips white space and comments (sections 7 and 8 of the specification).
+// What comes next in a text. A number has the form of section 6 of the specification, but Infinity and NaN are not among them, because
+// JSON cannot carry them on. White space and comments are those of sections 7 and 8.
+var (
+	blank    = sys.Regexp(`^([\s\v\x{85}\p{Z}\x{feff}]|//[^\n\r\x{2028}\x{2029}]*|/\*(?s:.*?)\*/)*`)
+	word     = sys.Regexp(`^[\p{L}\p{Nd}_$+.-]*`) // a name without quotes, or a number
+	numeral  = sys.Regexp(`^[+-]?(0[xX][0-9a-fA-F]+|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)$`)
+	unicodes = sys.Regexp(`^(\\u[0-9a-fA-F]{4})+`) // characters that are written as \uXXXX
+)
+
+// next removes what matches.
+func (p *json5) next(expr *regexp.Regexp) (text string) {
+	text = expr.FindString(p.rest)
+	p.rest = p.rest[len(text):]
+	return text
+}
+
+// space skips white space and comments.
 func (p *json5) space() {
-	for {
-		p.rest = strings.TrimLeftFunc(p.rest, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
-		switch {
-		case strings.HasPrefix(p.rest, "//"):
-			p.rest = strings.TrimLeftFunc(p.rest, func(r rune) bool { return !strings.ContainsRune("\n\r\u2028\u2029", r) })
-		case strings.HasPrefix(p.rest, "/*"):
-			_, after, ok := strings.Cut(p.rest[2:], "*/")
-			if !ok {
-				p.fail("a comment does not end")
-			}
-			p.rest = after
-		default:
-			return
-		}
+	if p.next(blank()); strings.HasPrefix(p.rest, "/*") {
+		p.fail("a comment does not end")
 	}
 }
 
 // take removes a mark if it comes next.
-func (p *json5) take(mark string) bool {
-	after, ok := strings.CutPrefix(p.rest, mark)
-	p.rest = after
+func (p *json5) take(mark string) (ok bool) {
+	p.rest, ok = strings.CutPrefix(p.rest, mark)
 	return ok
 }
 
@@ -107,7 +110,7 @@ func (p *json5) members(end string, one func()) {
 func (p *json5) name() (name string) {
 	if p.quoted() {
 		name = p.text()
-	} else if name = p.word(); name == "" {
+	} else if name = p.next(word()); name == "" {
 		p.fail("a name is missing")
 	}
 	if p.space(); !p.take(":") {
@@ -116,32 +119,19 @@ func (p *json5) name() (name string) {
 	return name
 }
 
-// word reads a name without quotes, or a number.
-func (p *json5) word() string {
-	after := strings.TrimLeftFunc(p.rest, func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_$+-.", r)
-	})
-	word := p.rest[:len(p.rest)-len(after)]
-	p.rest = after
-	return word
-}
-
-// numeral is a number of JSON5 (section 6). Infinity and NaN are not among them, because JSON cannot carry them on.
-var numeral = sys.Regexp(`^[+-]?(0[xX][0-9a-fA-F]+|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)$`)
-
 // scalar reads a number, true, false or null.
 func (p *json5) scalar() any {
-	word := p.word()
+	text := p.next(word())
 	switch {
-	case word == "true", word == "false":
-		return word == "true"
-	case word == "null":
+	case text == "true", text == "false":
+		return text == "true"
+	case text == "null":
 		return nil
-	case !numeral().MatchString(word):
+	case !numeral().MatchString(text):
 		p.fail("a value is not understood")
 		return nil
 	}
-	digits := strings.TrimLeft(word, "+-")
+	digits := strings.TrimLeft(text, "+-")
 	n, err := strconv.ParseFloat(digits, 64)
 	if whole, not := strconv.ParseUint(digits, 0, 64); not == nil { // it may be hexadecimal
 		n, err = float64(whole), nil
@@ -149,7 +139,7 @@ func (p *json5) scalar() any {
 	if err != nil {
 		p.fail("a number is too large")
 	}
-	if word[0] == '-' {
+	if text[0] == '-' {
 		n = -n
 	}
 	return n
@@ -181,9 +171,6 @@ func (p *json5) text() string {
 	p.fail("a text does not end")
 	return ""
 }
-
-// unicodes are the characters that are written as \uXXXX, up to the first other one.
-var unicodes = sys.Regexp(`^(\\u[0-9a-fA-F]{4})+`)
 
 // unescape writes what the backslash at the start of a text stands for, and returns the text after it.
 func (p *json5) unescape(b *strings.Builder, text string) (after string) {
