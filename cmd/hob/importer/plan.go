@@ -93,39 +93,63 @@ func (p *plan) isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// memories plans to copy the notes below a folder.
-func (p *plan) memories(dir string) {
+// walk calls each for everything below a folder. Links are files here.
+func (p *plan) walk(dir string, each func(name string, isFolder bool) error) {
 	if !p.isFolder(dir) {
 		return
 	}
-	err := p.folder.walk(dir, func(name string) {
-		if path.Ext(name) != ".md" {
-			p.leave("file", name, "it is no note: the files of hob's memory end with .md")
-			return
+	err := fs.WalkDir(p.folder.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return &unreadError{err}
 		}
-		p.file(name, "memory/"+strings.TrimPrefix(name, dir+"/"), "", nil)
+		return each(name, e.IsDir())
 	})
 	if err != nil {
 		p.leave("other", dir, "%w", err)
 	}
 }
 
-// skills plans to add the skills below a folder, except those in skip.
-func (p *plan) skills(dir string, skip map[string]bool) {
-	if !p.isFolder(dir) {
-		return
-	}
-	list, err := p.folder.skills(dir)
-	if err != nil {
-		p.leave("other", dir, "%w", err)
-	}
-	for _, from := range list {
-		if skip[path.Base(from)] {
-			p.leave("skill", from, "it comes with the other program and is not yours")
-			continue
+// memories plans to copy the notes below a folder, without hidden folders.
+func (p *plan) memories(dir string) {
+	n := 0
+	p.walk(dir, func(name string, isFolder bool) error {
+		switch n++; {
+		case n > maxEntries:
+			return fmt.Errorf("it has more than %d files", maxEntries)
+		case isFolder && strings.HasPrefix(path.Base(name), "."):
+			return fs.SkipDir
+		case isFolder:
+		case path.Ext(name) != ".md":
+			p.leave("file", name, "it is no note: the files of hob's memory end with .md")
+		default:
+			p.file(name, "memory/"+strings.TrimPrefix(name, dir+"/"), "", nil)
 		}
-		p.items = append(p.items, Item{Kind: "skill", From: from, To: path.Base(from), State: imported, Why: "read it, then: hob skills trust " + cli.Quote(path.Base(from))})
-	}
+		return nil
+	})
+}
+
+// skills plans to add the skills below a folder, except those in skip: the folders that have a SKILL.md, without those inside another skill.
+func (p *plan) skills(dir string, skip map[string]bool) {
+	n := 0
+	p.walk(dir, func(from string, isFolder bool) error {
+		name := path.Base(from)
+		switch {
+		case !isFolder:
+			return nil
+		case strings.HasPrefix(name, "."), strings.Count(from, "/")-strings.Count(dir, "/") > maxDepth:
+			return fs.SkipDir
+		case n >= maxSkills:
+			return fs.SkipAll
+		case !p.folder.is(path.Join(from, "SKILL.md"), true):
+			return nil
+		case skip[name]:
+			p.leave("skill", from, "it comes with the other program and is not yours")
+		default:
+			p.items = append(p.items, Item{Kind: "skill", From: from, To: name, State: imported, Why: "read it, then: hob skills trust " + cli.Quote(name)})
+		}
+		n++
+		return fs.SkipDir
+	})
 }
 
 // job is a job as the cron tool takes it. It has no rights.
