@@ -29,7 +29,7 @@ func (p *plan) clawDatabase(ctx context.Context) (jobs bool) {
 	if !p.folder.is(clawStore, true) {
 		return false
 	}
-	tables, err := p.folder.tables(ctx, clawStore, "cron_jobs", "channel_pairing_allow_entries", "auth_profile_stores")
+	tables, err := p.folder.clawTables(ctx)
 	if err != nil {
 		if explained(err) == err { //nolint:errorlint // it is no error of the system
 			err = fmt.Errorf("%w; stop the other program and try again, or see openclaw cron list", err)
@@ -38,7 +38,7 @@ func (p *plan) clawDatabase(ctx context.Context) (jobs bool) {
 		return false
 	}
 	for _, row := range tables["channel_pairing_allow_entries"] {
-		p.allowed(fmt.Sprintf("%s %v", clawStore, row["channel_key"]), texts([]any{row["entry"]}))
+		p.allowed(fmt.Sprintf("%s %v", clawStore, row["channel_key"]), ids([]any{row["entry"]}))
 	}
 	for _, row := range tables["auth_profile_stores"] {
 		var all any
@@ -75,28 +75,25 @@ func clawRow(row map[string]any) json.RawMessage {
 	return raw
 }
 
-// tables copies a database, with what is only in its log, and reads tables of the copy.
-func (f *folder) tables(ctx context.Context, name string, tables ...string) (rows map[string][]map[string]any, err error) {
+// clawTables copies the database, with what is only in its log, and reads the tables that count of the copy.
+func (f *folder) clawTables(ctx context.Context) (rows map[string][]map[string]any, err error) {
 	dir, err := os.MkdirTemp("", "hob-import-*")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	at := filepath.Join(dir, "store")
-	for _, suffix := range []string{"", "-wal"} {
-		if f.is(name+suffix, true) {
-			if err := f.copyTo(name+suffix, at+suffix); err != nil {
-				return nil, err
-			}
-		}
+	err = f.copyTo(clawStore, at)
+	if log := clawStore + "-wal"; err == nil && f.is(log, true) {
+		err = f.copyTo(log, at+"-wal")
 	}
 	rows = map[string][]map[string]any{}
-	for _, table := range tables {
-		if rows[table], err = sqlite.ForeignTable(ctx, at, table); err != nil {
-			return nil, err
+	for _, table := range []string{"cron_jobs", "channel_pairing_allow_entries", "auth_profile_stores"} {
+		if err == nil {
+			rows[table], err = sqlite.ForeignTable(ctx, at, table)
 		}
 	}
-	return rows, nil
+	return rows, err
 }
 
 // copyTo copies one file.

@@ -108,14 +108,6 @@ func (p *plan) hermesAllowed(at string, section map[string]any) {
 	}
 }
 
-// ids are the ids in a list, or in a text with commas.
-func ids(setting any) []string {
-	if list, ok := setting.([]any); ok {
-		return texts(list)
-	}
-	return strings.FieldsFunc(fmt.Sprint(setting), func(r rune) bool { return r == ',' || r == ' ' })
-}
-
 // convert makes hob's job. What hob cannot do as it was is an error or a note.
 func (j hermesJob) convert(zone string) (made job, err error) {
 	local, unknown := location(zone)

@@ -179,7 +179,7 @@ func (p *plan) clawConfig(name string, c clawConfig, workspace string) {
 		}
 	}
 	for _, channel := range sorted(c.Channels) {
-		p.allowed(name+" channels."+channel, texts(c.Channels[channel].AllowFrom))
+		p.allowed(name+" channels."+channel, ids(c.Channels[channel].AllowFrom))
 	}
 	p.mcpServers(name+" mcp.servers", c.MCP.Servers)
 }
@@ -187,15 +187,19 @@ func (p *plan) clawConfig(name string, c clawConfig, workspace string) {
 // sorted are the names of an object.
 func sorted[V any](object map[string]V) []string { return slices.Sorted(maps.Keys(object)) }
 
-// texts are the ids in a list, which may also be numbers.
-func texts(list []any) (out []string) {
-	for _, v := range list {
+// ids are the ids in a list, which may also be numbers, or in a text with commas.
+func ids(setting any) (list []string) {
+	several, ok := setting.([]any)
+	if !ok {
+		return strings.FieldsFunc(fmt.Sprint(setting), func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	for _, v := range several {
 		if n, ok := v.(float64); ok {
 			v = fmt.Sprintf("%.0f", n)
 		}
-		out = append(out, fmt.Sprint(v))
+		list = append(list, fmt.Sprint(v))
 	}
-	return out
+	return list
 }
 
 // clawSecrets finds the secrets anywhere in a document by the names of their settings.
@@ -226,7 +230,7 @@ func (p *plan) clawCredentials() {
 			if !strings.HasSuffix(from, "-allowFrom.json") {
 				p.leave("secret", from, "logins and open pairings are not imported: set the channel up again")
 			} else if p.object(from, &list) {
-				p.allowed(from, texts(list.AllowFrom))
+				p.allowed(from, ids(list.AllowFrom))
 			}
 		}
 	}
