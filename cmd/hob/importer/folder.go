@@ -7,10 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"hob/daemon/console"
@@ -84,18 +82,4 @@ func (f *folder) text(name string) ([]byte, error) {
 		return nil, errors.New("it is not text")
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
-}
-
-// inside lists what is in a folder, without hidden files. A folder that is closed, and a link, have nothing to carry.
-func (f *folder) inside(dir string) (list []string) {
-	entries, err := fs.ReadDir(f.root.FS(), dir)
-	if err != nil || !f.is(dir, false) {
-		return nil
-	}
-	for _, e := range entries[:min(len(entries), maxEntries)] {
-		if !strings.HasPrefix(e.Name(), ".") {
-			list = append(list, path.Join(dir, e.Name()))
-		}
-	}
-	return list
 }

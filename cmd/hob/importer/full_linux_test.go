@@ -171,7 +171,7 @@ func TestPlanWithoutPermission(t *testing.T) {
 		if e.IsDir() {
 			mode = 0o755
 		}
-		for _, secret := range []string{"AGENTS.md", ".env", "jobs.json", "state", filepath.Join("workspace", "memory")} {
+		for _, secret := range []string{"AGENTS.md", ".env", "jobs.json", "state", "credentials", filepath.Join("workspace", "memory")} {
 			if strings.HasSuffix(name, secret) {
 				mode = 0
 			}
@@ -183,7 +183,7 @@ func TestPlanWithoutPermission(t *testing.T) {
 	}
 	got := ""
 	unreadable(t, func() { got = lines(t, "openclaw", dir, true) })
-	for _, want := range []string{"file workspace/AGENTS.md", "other .env", "other cron/jobs.json", "other state/openclaw.sqlite", "other workspace/memory"} {
+	for _, want := range []string{"file workspace/AGENTS.md", "other .env", "other cron/jobs.json", "other state/openclaw.sqlite", "other credentials", "other workspace/memory"} {
 		if want = "failed " + want + " ->  (it cannot be read: access to the file is denied; look at its owner"; !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}

@@ -161,7 +161,7 @@ func (p *plan) hermesPeople() {
 		}
 	})
 	for _, dir := range []string{"pairing", "platforms/pairing"} {
-		for _, from := range p.folder.inside(dir) {
+		for _, from := range p.inside(dir) {
 			var people map[string]any
 			if strings.HasSuffix(from, "-approved.json") && p.object(from, &people) { // others are open pairings and rate limits
 				p.allowed(from, sorted(people))

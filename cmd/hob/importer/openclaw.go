@@ -224,23 +224,19 @@ func (p *plan) clawSecrets(file, at string, v any) {
 // clawCredentials plans the allow lists of pairings (CHANNEL-allowFrom.json: {"version": 1, "allowFrom": [ID]}) and the keys of models
 // (agents/ID/agent/auth-profiles.json: {"profiles": {NAME: {"key": …}}}).
 func (p *plan) clawCredentials() {
-	if p.isFolder("credentials") {
-		for _, from := range p.folder.inside("credentials") {
-			var list struct{ AllowFrom []any }
-			if !strings.HasSuffix(from, "-allowFrom.json") {
-				p.leave("secret", from, "logins and open pairings are not imported: set the channel up again")
-			} else if p.object(from, &list) {
-				p.allowed(from, ids(list.AllowFrom))
-			}
+	for _, from := range p.inside("credentials") {
+		var list struct{ AllowFrom []any }
+		if !strings.HasSuffix(from, "-allowFrom.json") {
+			p.leave("secret", from, "logins and open pairings are not imported: set the channel up again")
+		} else if p.object(from, &list) {
+			p.allowed(from, ids(list.AllowFrom))
 		}
 	}
-	if p.isFolder("agents") {
-		for _, agent := range p.folder.inside("agents") {
-			from := path.Join(agent, "agent", "auth-profiles.json")
-			var all any
-			if p.object(from, &all) {
-				p.clawSecrets(from, "", all)
-			}
+	for _, agent := range p.inside("agents") {
+		from := path.Join(agent, "agent", "auth-profiles.json")
+		var all any
+		if p.object(from, &all) {
+			p.clawSecrets(from, "", all)
 		}
 	}
 }

@@ -93,6 +93,23 @@ func (p *plan) isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
+// inside lists what is in a folder, without hidden files.
+func (p *plan) inside(dir string) (list []string) {
+	if !p.isFolder(dir) {
+		return nil
+	}
+	entries, err := fs.ReadDir(p.folder.root.FS(), dir)
+	if err != nil {
+		p.leave("other", dir, "%w", &unreadError{err})
+	}
+	for _, e := range entries[:min(len(entries), maxEntries)] {
+		if !strings.HasPrefix(e.Name(), ".") {
+			list = append(list, path.Join(dir, e.Name()))
+		}
+	}
+	return list
+}
+
 // walk calls each for everything below a folder. Links are files here.
 func (p *plan) walk(dir string, each func(name string, isFolder bool) error) {
 	if !p.isFolder(dir) {
@@ -316,7 +333,7 @@ func (p *plan) env(from string, other func(name, value string)) {
 
 // rest notes everything in a folder that was not looked at, with the reasons for what is known.
 func (p *plan) rest(dir string, seen []string, reasons map[string]string) {
-	for _, from := range p.folder.inside(dir) {
+	for _, from := range p.inside(dir) {
 		if name := path.Base(from); !slices.Contains(seen, name) {
 			p.leave("other", from, "%s", cmp.Or(reasons[name], "hob does not know what it is; copy it by hand if you need it"))
 		}
