@@ -13,6 +13,15 @@ const maxFront = 16 << 10
 // front is a decoded front matter: texts, lists of texts and maps of texts, by key.
 type front map[string]any
 
+// reads reports whether hob reads a key. What other keys hold is passed over: each agent has keys of its own there, and metadata with maps in maps.
+func reads(key string) bool {
+	switch key {
+	case "name", "description", "license", "compatibility", "allowed-tools":
+		return true
+	}
+	return false
+}
+
 // split parts a SKILL.md into its front matter and its body.
 func split(text string) (head, body string, err error) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
@@ -34,7 +43,8 @@ func split(text string) (head, body string, err error) {
 }
 
 // decode reads the part of YAML that front matters use: a value for each key, on its line, quoted, as a block (| and >), as a list or as
-// a map of texts. Anchors, aliases, tags and deeper structures are refused, so that the size of the result is bounded by that of the text.
+// a map of texts. Anchors, aliases, tags and deeper structures are refused, so that the size of the result is bounded by that of the text. A key
+// that hob does not read is there without a value.
 func decode(head string) (front, error) {
 	d := decoder{lines: strings.Split(strings.TrimSuffix(head, "\n"), "\n")}
 	out := front{}
@@ -52,6 +62,11 @@ func decode(head string) (front, error) {
 			return nil, d.fault("%s stands there twice", key)
 		}
 		d.at++
+		if !reads(key) {
+			d.pass()
+			out[key] = nil
+			continue
+		}
 		v, err := d.value(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
@@ -93,6 +108,13 @@ func keyOf(line string) (key, value string, ok bool) {
 		}
 	}
 	return key, strings.TrimSpace(value), true
+}
+
+// pass goes on to the next key: over lines that are indented, entries of a list, and the end of a map or list that was opened with a bracket.
+func (d *decoder) pass() {
+	for d.at < len(d.lines) && (blank(d.lines[d.at]) || strings.ContainsRune(" \t-}]", rune(d.lines[d.at][0]))) {
+		d.at++
+	}
 }
 
 // value reads the value that begins after a key, and the indented lines that belong to it.

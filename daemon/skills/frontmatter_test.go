@@ -15,17 +15,26 @@ func TestFrontMatter(t *testing.T) {
 		want skills.Front
 	}{
 		"plain":            {"name: a\ndescription: Use when: you must # not this", skills.Front{"name": "a", "description": "Use when: you must"}},
-		"quoted":           {"a: \"x \\\"y\\\" # z\"\nb: 'it''s'", skills.Front{"a": `x "y" # z`, "b": "it's"}},
-		"folded":           {"a: >-\n  one\n  two\n\n  three\nb: x", skills.Front{"a": "one two  three", "b": "x"}},
-		"literal":          {"a: |\n  one\n    two", skills.Front{"a": "one\n  two"}},
-		"goes on":          {"a: one\n  two\n  three\nb: x", skills.Front{"a": "one two three", "b": "x"}},
-		"below":            {"a:\n  one two\n  three", skills.Front{"a": "one two three"}},
-		"flow list":        {`a: [x, "y, z", 'w'] # rest`, skills.Front{"a": []string{"x", "y, z", "w"}}},
-		"block list":       {"a:\n  - x\n  - \"y\"\nb:\n- z", skills.Front{"a": []string{"x", "y"}, "b": []string{"z"}}},
-		"map":              {"metadata:\n  version: \"1.0\"\n  author: me\nb: x", skills.Front{"metadata": map[string]string{"version": "1.0", "author": "me"}, "b": "x"}},
-		"empty":            {"a:\nb: x", skills.Front{"a": "", "b": "x"}},
-		"comments, blanks": {"# first\n\na: x\n# last", skills.Front{"a": "x"}},
-		"no values":        {"a: []", skills.Front{"a": []string{}}},
+		"quoted":           {"name: \"x \\\"y\\\" # z\"\nlicense: 'it''s'", skills.Front{"name": `x "y" # z`, "license": "it's"}},
+		"folded":           {"name: >-\n  one\n  two\n\n  three\nlicense: x", skills.Front{"name": "one two  three", "license": "x"}},
+		"literal":          {"name: |\n  one\n    two", skills.Front{"name": "one\n  two"}},
+		"goes on":          {"name: one\n  two\n  three\nlicense: x", skills.Front{"name": "one two three", "license": "x"}},
+		"below":            {"name:\n  one two\n  three", skills.Front{"name": "one two three"}},
+		"flow list":        {`name: [x, "y, z", 'w'] # rest`, skills.Front{"name": []string{"x", "y, z", "w"}}},
+		"block list":       {"name:\n  - x\n  - \"y\"\nlicense:\n- z", skills.Front{"name": []string{"x", "y"}, "license": []string{"z"}}},
+		"map":              {"name:\n  version: \"1.0\"\n  author: me\nlicense: x", skills.Front{"name": map[string]string{"version": "1.0", "author": "me"}, "license": "x"}},
+		"empty":            {"name:\nlicense: x", skills.Front{"name": "", "license": "x"}},
+		"comments, blanks": {"# first\n\nname: x\n# last", skills.Front{"name": "x"}},
+		"keys of others": {
+			"homepage: *x\nmetadata: {\"openclaw\": {\"emoji\": \"🔐\", \"requires\": {\"bins\": [\"op\"]}}}\nname: x\nprerequisites:\n- commands: [memo]\ntags: [[x]]\nlicense: y",
+			skills.Front{"homepage": nil, "metadata": nil, "name": "x", "prerequisites": nil, "tags": nil, "license": "y"},
+		},
+		"maps in a map": {
+			"name: x\nmetadata:\n  hermes:\n    tags: [Notes, Apple]\n\n    related: []\nlicense: y", skills.Front{"name": "x", "metadata": nil, "license": "y"},
+		},
+		"a map in brackets": {"metadata:\n  {\n    \"a\": 1,\n  }\nname: x", skills.Front{"metadata": nil, "name": "x"}},
+		"closed in front":   {"metadata: {\n  \"a\": 1\n}\nname: x", skills.Front{"metadata": nil, "name": "x"}},
+		"no values":         {"name: []", skills.Front{"name": []string{}}},
 	} {
 		got, err := skills.Decode(c.text)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -33,9 +42,9 @@ func TestFrontMatter(t *testing.T) {
 		}
 	}
 	for what, text := range map[string]string{
-		"an anchor": "a: &x y", "an alias": "a: *x", "a tag": "a: !!binary x", "a flow map": "a: {b: c}", "a nested list": "a: [[b]]", "an open quote": `a: "x`,
-		"a nested map": "a:\n  b:\n    c: d", "an alias in a list": "a:\n  - *x", "an alias in a map": "a:\n  b: *x", "a mix": "a:\n  - x\n  b: c", "no key": "just words",
-		"after a quote": `a: "x" y`, "twice": "a: x\na: y", "an indented key": "  a: x", "an open list": "a: [b, c",
+		"an anchor": "name: &x y", "an alias": "name: *x", "a tag": "name: !!binary x", "a flow map": "name: {b: c}", "a nested list": "name: [[b]]", "an open quote": `name: "x`,
+		"a nested map": "name:\n  b:\n    c: d", "an alias in a list": "name:\n  - *x", "an alias in a map": "name:\n  b: *x", "a mix": "name:\n  - x\n  b: c", "no key": "just words", "the end of a map": "name: x\n}",
+		"after a quote": `name: "x" y`, "twice": "name: x\nname: y", "an indented key": "  a: x", "an open list": "name: [b, c",
 	} {
 		if got, err := skills.Decode(text); err == nil {
 			t.Errorf("%s is read as %#v", what, got)

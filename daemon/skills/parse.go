@@ -66,9 +66,6 @@ func parse(folder string, text []byte) (h head, body string, err error) {
 		faults = append(faults, errors.New("description is missing in the front matter: it tells when the skill is of use"))
 	}
 	h.License, h.Compatibility = f.text("license", maxField, &faults), f.text("compatibility", maxField, &faults)
-	if _, ok := f["metadata"].([]string); ok {
-		faults = append(faults, errors.New("metadata: want a map of texts"))
-	}
 	h.Tools = f.tools(&faults)
 	if strings.TrimSpace(body) == "" {
 		faults = append(faults, errors.New("SKILL.md says nothing after its front matter"))
