@@ -16,6 +16,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"filippo.io/age"
@@ -226,7 +227,7 @@ func (x *extraction) document(h *tar.Header, into any) error {
 func (x *extraction) entry(h *tar.Header) error {
 	name := strings.TrimSuffix(h.Name, "/")
 	// filepath.IsLocal refuses absolute paths, "..", and on Windows names of devices.
-	if name == "" || name == "." || path.Clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\\x00") {
+	if name == "" || name == "." || path.Clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsRune(name, 0) || filepath.Separator == '\\' && strings.Contains(name, `\`) {
 		return hostile("the path %q", h.Name)
 	}
 	if _, twice := x.seen[name]; twice {
@@ -282,8 +283,12 @@ func (x *extraction) file(name string, h *tar.Header) (err error) {
 // compare finds files that differ from the manifest, are missing, or are too many.
 func (x *extraction) compare(m Manifest) error {
 	files := 0
-	for _, sum := range x.seen {
+	sums := map[string][]string{}
+	for name, sum := range x.seen {
 		if sum != "" {
+			// JSON has no bytes that are no UTF-8: U+FFFD stands for each, so names that differ may be the same in the list.
+			listed := string([]rune(name))
+			sums[listed] = append(sums[listed], sum)
 			files++
 		}
 	}
@@ -291,9 +296,11 @@ func (x *extraction) compare(m Manifest) error {
 		return damaged(nil, "the backup is damaged: it has %d files, and its list has %d", files, len(m.Files))
 	}
 	for _, f := range m.Files {
-		if x.seen[f.Path] != f.SHA256 || f.SHA256 == "" {
+		i := slices.Index(sums[f.Path], f.SHA256)
+		if i < 0 {
 			return damaged(nil, "the backup is damaged: %s is not what was written", f.Path)
 		}
+		sums[f.Path] = slices.Delete(sums[f.Path], i, i+1)
 	}
 	return nil
 }

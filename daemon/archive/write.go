@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"filippo.io/age"
@@ -125,22 +127,51 @@ func (w *Writer) Tree(ctx context.Context, name, dir string) (err error) {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	return fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return fmt.Errorf("read %s: %w", path.Join(name, p), err)
-		case ctx.Err() != nil:
+	return w.below(ctx, name, root, ".")
+}
+
+// below adds a folder and what is in it. It does not use root.FS, which refuses names that are no UTF-8.
+func (w *Writer) below(ctx context.Context, name string, root *os.Root, dir string) error {
+	entries, err := listed(root, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if err := w.folder(name, w.manifest.Made); err != nil {
+		return err
+	}
+	for _, d := range entries {
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case d.IsDir():
-			return w.folder(path.Join(name, p), w.manifest.Made)
-		case !d.Type().IsRegular():
-			w.manifest.Skipped = append(w.manifest.Skipped, path.Join(name, p))
-			return nil
 		}
-		return w.File(ctx, path.Join(name, p), root, p)
-	})
+		to, from := path.Join(name, d.Name()), path.Join(dir, d.Name())
+		switch {
+		case d.IsDir():
+			err = w.below(ctx, to, root, from)
+		case !d.Type().IsRegular():
+			w.manifest.Skipped = append(w.manifest.Skipped, to)
+		default:
+			err = w.File(ctx, to, root, from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed reads a folder, in the order of the names.
+func listed(root *os.Root, dir string) (entries []fs.DirEntry, err error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	entries, err = f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
 
 func (w *Writer) folder(name string, made time.Time) error {
