@@ -155,8 +155,8 @@ func (s Inbox) Retry(ctx context.Context, seq int64) error {
 		if err := liftSilenceOf(tx, seq); err != nil {
 			return err
 		}
-		n, err := tx.Change(`UPDATE inbox SET state = 'queued', turn = NULL, reason = 'retried by the owner', not_after = 0 WHERE seq = ? AND (state IN ('dead', 'expired', 'dropped', 'held')
-			OR (state = 'done' AND turn IN (SELECT id FROM turns WHERE state IN ('failed', 'stopped', 'dead'))))`, seq)
+		n, err := tx.Change(`UPDATE inbox SET state = 'queued', turn = NULL, reason = 'retried by the owner', not_after = 0 WHERE seq = ? AND (source <> 'task' OR reason <> 'the task was changed'
+			AND EXISTS (SELECT 1 FROM tasks t WHERE t.id || '/' || t.attempt = ext_id)) AND (state IN ('dead', 'expired', 'dropped', 'held') OR (state = 'done' AND turn IN (SELECT id FROM turns WHERE state IN ('failed', 'stopped', 'dead'))))`, seq)
 		return changedRow(tx, n, err, "inbox", seq, "cannot be retried", "only rows that failed, died, expired or were dropped can: hob inbox list")
 	})
 }

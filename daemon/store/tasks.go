@@ -138,7 +138,7 @@ func runTaskStep(tx *Tx, s tasks.Step) error {
 		}
 	}
 	for _, ext := range s.Withdrawn {
-		if err := tx.Run("UPDATE inbox SET state = 'dropped', reason = 'the task was changed' WHERE source = 'task' AND ext_id = ? AND state = 'queued'", ext); err != nil {
+		if err := tx.Run("UPDATE inbox SET state = 'dropped', reason = 'the task was changed' WHERE source = 'task' AND ext_id = ? AND state IN ('queued', 'held')", ext); err != nil {
 			return fmt.Errorf("withdraw %s: %w", ext, err)
 		}
 	}
