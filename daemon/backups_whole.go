@@ -27,17 +27,18 @@ type BackupKey = archive.Key
 
 // WholeBackup sums up a backup of a whole home.
 type WholeBackup struct {
-	Path      string       `json:"path"`
-	Bytes     int64        `json:"bytes"`
-	Made      time.Time    `json:"made"`
-	Version   string       `json:"version"` // of the hob that made it
-	Encrypted bool         `json:"encrypted"`
-	Secrets   bool         `json:"secrets"`            // whether it contains secrets
-	LeftOut   []string     `json:"left_out,omitempty"` // the secrets that it does not contain: files, and references of the config
-	Files     int          `json:"files"`
-	Changed   []string     `json:"changed,omitempty"` // files that were written to while they were copied
-	Skipped   []string     `json:"skipped,omitempty"` // links and special files, which it does not contain
-	Database  BackupReport `json:"database"`
+	Path         string       `json:"path"`
+	Bytes        int64        `json:"bytes"`
+	Made         time.Time    `json:"made"`
+	Version      string       `json:"version"` // of the hob that made it
+	Encrypted    bool         `json:"encrypted"`
+	Secrets      bool         `json:"secrets"`                 // whether it contains secrets
+	ConfigSecret bool         `json:"config_secret,omitempty"` // whether config.toml has a secret of its own, or cannot be read
+	LeftOut      []string     `json:"left_out,omitempty"`      // the secrets that it does not contain: files, and references of the config
+	Files        int          `json:"files"`
+	Changed      []string     `json:"changed,omitempty"` // files that were written to while they were copied
+	Skipped      []string     `json:"skipped,omitempty"` // links and special files, which it does not contain
+	Database     BackupReport `json:"database"`
 }
 
 // WholeOptions say what a whole backup is to contain, and where it is written.
@@ -152,8 +153,9 @@ func (w *WholeBackup) fill(ctx context.Context, to *os.File, home, scratch strin
 	if w.LeftOut = secrets.outside; !wanted {
 		w.LeftOut = secrets.names()
 	}
-	// A config that holds a secret itself makes the backup one with secrets, also where the others are left out.
-	w.Secrets = secrets.inConfig || wanted && len(secrets.kept)+len(secrets.files) > 0
+	// A config or a database that holds a secret itself makes the backup one with secrets, also where the others are left out.
+	w.ConfigSecret = secrets.inConfig
+	w.Secrets = w.ConfigSecret || w.Database.HookSecrets > 0 || wanted && len(secrets.kept)+len(secrets.files) > 0
 	out, err := archive.NewWriter(to, archive.Head{Version: w.Version, Made: w.Made, Secrets: w.Secrets, LeftOut: w.LeftOut}, k)
 	if err != nil {
 		return err

@@ -43,7 +43,8 @@ func backupCreateCommand(a *cli.App) *cobra.Command {
 		Use: "create [PATH]", Short: "Write a backup (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: completeBackups(a),
 		Example: "  hob backup create\n  hob backup create --secrets /mnt/usb/hob.tar.gz.age\n  hob backup create --database /mnt/usb/hob.db",
 		Long: "Write one file with the config, the workspace and its memory, artifacts, skills and the database, while hob runs or not. It is encrypted\n" +
-			"with a passphrase, which is asked for twice, or for a key of age; --plain leaves that out. Secrets are in it only with --secrets.\n" +
+			"with a passphrase, which is asked for twice, or for a key of age; --plain leaves that out. Secrets are in it only with --secrets, but those\n" +
+			"of webhooks, which are in the database, and those that config.toml itself contains are always in it.\n" +
 			"--database copies the database alone, without encryption, as hob does each night.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := ""
@@ -197,8 +198,11 @@ func wholeContents(w daemon.WholeBackup) string {
 	if len(home) > 0 {
 		text += "\nit was made without --secrets, so these secrets are not in it: " + strings.Join(home, ", ")
 	}
-	if w.Secrets && len(home) > 0 {
-		text += "\nbut config.toml is in it, which has a secret of its own or cannot be read"
+	if w.ConfigSecret {
+		text += "\nconfig.toml is in it, which has a secret of its own or cannot be read"
+	}
+	if n := w.Database.HookSecrets; n > 0 {
+		text += "\nthe database has the secrets of " + console.Plural(n, "webhook")
 	}
 	if len(elsewhere) > 0 {
 		text += "\nconfig.toml names secrets outside of the home, which no backup contains: " + strings.Join(elsewhere, ", ")

@@ -176,5 +176,7 @@ type BackupReport struct {
 	Sent     int64     `json:"sent"` // messages that went out
 	Jobs     int64     `json:"jobs"`
 	Sessions int64     `json:"sessions"`
-	Digest   string    `json:"digest,omitempty"` // its SHA-256, as it was written when it was made; "": nothing says what it was
+	// HookSecrets counts the webhooks whose secret is in the database itself; others have a reference to one.
+	HookSecrets int64  `json:"hook_secrets,omitempty"`
+	Digest      string `json:"digest,omitempty"` // its SHA-256, as it was written when it was made; "": nothing says what it was
 }

@@ -51,7 +51,7 @@ func report(ctx context.Context, path string, migrations fs.FS, inspect inspecti
 	return r, err
 }
 
-// readReport fills in the report. It uses only tables of the first schema, which every later one has.
+// readReport fills in the report. It uses the tables of the first schema, which every later one has.
 func readReport(tx *sqlite.Conn, r *BackupReport) error {
 	var ours int
 	if err := tx.One("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('instance', 'boots', 'inbox', 'turns', 'outbox', 'settings')", nil, &ours); err != nil {
@@ -74,5 +74,8 @@ func readReport(tx *sqlite.Conn, r *BackupReport) error {
 	if err != nil {
 		return fmt.Errorf("count what it holds: %w", err)
 	}
-	return nil
+	if r.Schema >= 6 { // it added the column
+		err = tx.One("SELECT count(*) FROM triggers WHERE kind = 'hook' AND removed = 0 AND secret <> '' AND NOT (secret GLOB 'env:*' OR secret GLOB 'file:*' OR secret GLOB 'keyring:*' OR secret GLOB 'cmd:*')", nil, &r.HookSecrets)
+	}
+	return err
 }
