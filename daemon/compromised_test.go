@@ -28,7 +28,7 @@ func TestCompromisedModel(t *testing.T) {
 	const enoughActions = 500                                                                              // with fewer, whether each kind of call is among them depends on the seed
 	actions, seed := number(t, "HOB_ACTIONS", 1000), uint64(number(t, "HOB_SEED", int(time.Now().Unix()))) // #nosec G115 -- positive
 	if testing.Short() {
-		actions = min(actions, 600)
+		actions = min(actions, 150)
 	}
 	if os.Getuid() == 0 { // somebody else makes them all
 		actions /= 5
