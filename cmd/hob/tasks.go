@@ -32,7 +32,7 @@ func tasksCommand(a *cli.App) *cobra.Command {
 func tasksListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[api.Task]{
 		Route: api.Tasks, Short: "List the tasks: the open ones as they will run, then the others", None: "there are no tasks; add one with: hob tasks add",
-		States: []string{"open", "blocked", "queued", "running", "parked", "done", "failed", "cancelled"},
+		States: []string{"open", "blocked", "queued", "held", "running", "parked", "done", "failed", "cancelled"},
 		Head:   []string{"TASK", "STATE", "PRIORITY", "AFTER", "NOT BEFORE", "TITLE", "RESULT"}, Row: taskCells,
 	})
 }

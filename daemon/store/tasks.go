@@ -14,8 +14,8 @@ import (
 	"hob/tools/tasks"
 )
 
-// taskColumns are the columns of a task. While a turn runs the task's newest inbox row, that turn gives its state.
-const taskColumns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' END, k.state) AS state, k.blocked_by, k.not_before, k.priority, k.attempt,
+// taskColumns are the columns of a task. A task whose newest inbox row is held is held. While a turn runs that row, the turn gives the task's state.
+const taskColumns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' WHEN i.state = 'held' THEN 'held' END, k.state) AS state, k.blocked_by, k.not_before, k.priority, k.attempt,
 	k.trust, k.tainted, k.typed, k.reply_to, k.result, coalesce(t.id, k.turn, 0) AS turn, k.created, k.ended`
 
 // taskTables joins a task with its turn: the input of the current attempt has opened it.

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -38,6 +37,13 @@ func TestReplacedRowOfATaskIsNotRetried(t *testing.T) {
 	if err := s.Write(ctx, func(tx *store.Tx) error { return tx.Run("UPDATE inbox SET state = 'held' WHERE seq = ?", held) }); err != nil {
 		t.Fatal(err)
 	}
+	is := func(id int64, want tasks.State) {
+		t.Helper()
+		if task, err := s.Tasks.Task(ctx, id); err != nil || task.State != want {
+			t.Errorf("task %d is %s, want %s: %v", id, task.State, want, err)
+		}
+	}
+	is(b, tasks.Held)
 	if err := s.Calls.Record(ctx, tasks.Revision{ID: b, State: tasks.Cancelled, Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +52,14 @@ func TestReplacedRowOfATaskIsNotRetried(t *testing.T) {
 	}
 	refused(held)
 	// A row that the owner dropped is still that of its task.
-	s.add("c")
+	c := s.add("c")
 	seq := one[int64](s, "SELECT max(seq) FROM inbox")
-	if err := errors.Join(s.Inbox.Drop(ctx, seq), s.Inbox.Retry(ctx, seq)); err != nil {
+	if err := s.Inbox.Drop(ctx, seq); err != nil {
 		t.Error(err)
 	}
+	is(c, tasks.Cancelled)
+	if err := s.Inbox.Retry(ctx, seq); err != nil {
+		t.Error(err)
+	}
+	is(c, tasks.Queued)
 }

@@ -114,7 +114,7 @@ func (b Backlog) Revise(r Revision, now time.Time) (Step, error) {
 		return Step{}, err
 	}
 	var s Step
-	if t.State == Queued { // the queued row is outdated; the next attempt gets a new row
+	if t.State == Queued || t.State == Held { // the row in the inbox is outdated; the next attempt gets a new row
 		s.Withdrawn = []string{t.ExtID()}
 	}
 	if r.State == Cancelled {

@@ -14,10 +14,11 @@ import (
 // State is the state of a task.
 type State string
 
-// The states of tasks. Running and Parked come from the task's turn; the row of such a task says Queued.
+// The states of tasks. Held comes from the task's inbox row, Running and Parked from its turn; the row of such a task says Queued.
 const (
 	Blocked   State = "blocked"   // it waits for other tasks
 	Queued    State = "queued"    // it is in the inbox and runs at its time
+	Held      State = "held"      // a restore holds its inbox row, because it may have run since the backup; the owner decides
 	Running   State = "running"   // its turn is running
 	Parked    State = "parked"    // its turn waits for something
 	Done      State = "done"      // it succeeded
@@ -36,7 +37,7 @@ type Task struct {
 	ID        int64         `json:"id" jsonschema:"number"`
 	Title     string        `json:"title" jsonschema:"a few words"`
 	Prompt    string        `json:"prompt" jsonschema:"what hob is told"`
-	State     State         `json:"state" jsonschema:"blocked, queued, running, parked, done, failed, cancelled"`
+	State     State         `json:"state" jsonschema:"blocked, queued, held, running, parked, done, failed, cancelled"`
 	BlockedBy []int64       `json:"blocked_by,omitzero" jsonschema:"the tasks it waits for"`
 	NotBefore time.Time     `json:"not_before,omitzero" jsonschema:"it does not run before"`
 	Priority  int           `json:"priority" jsonschema:"the higher runs first"`

@@ -34,7 +34,7 @@ type UpdateInput struct {
 
 // ListInput is the input of task_list.
 type ListInput struct {
-	State string `json:"state,omitempty" jsonschema:"which; open: all that have not ended; default all" enum:"open,blocked,queued,running,parked,done,failed,cancelled"`
+	State string `json:"state,omitempty" jsonschema:"which; open: all that have not ended; default all" enum:"open,blocked,queued,held,running,parked,done,failed,cancelled"`
 	Limit int    `json:"limit,omitempty" jsonschema:"at most this many" default:"50" min:"1" max:"1000"`
 }
 

@@ -193,8 +193,12 @@ func checkQuestions(_ context.Context, s *facts) (r Result) {
 	return r.or("nothing waits for you")
 }
 
-// checkHeld counts the held messages.
-func checkHeld(_ context.Context, s *facts) (r Result) {
+// checkHeld counts the held messages and inputs.
+func checkHeld(ctx context.Context, s *facts) Result {
+	r, n := eachRow(ctx, s, api.Inbox, client.Filter{State: "held", Limit: 1000}, "hob inbox list", func(*Result, api.InboxRow) {})
+	if n > 0 {
+		r.add(Warn, "hob inbox list --state held, then hob inbox retry SEQ or hob inbox drop SEQ", "held inputs: %d", n)
+	}
 	if n := s.status.Outbox.Held; n > 0 {
 		r.add(Warn, "hob outbox list --state held, then hob outbox retry ID or hob outbox drop ID", "held messages: %d", n)
 	}
