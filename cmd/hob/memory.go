@@ -116,7 +116,7 @@ func memoryStatus(s api.MemoryStatus, clock cli.Clock) string {
 		fmt.Fprintf(&b, "last compared with the files %s: %s read, %d removed; hob memory list and the next search read later changes\n", clock(s.Synced), console.Plural(s.Read, "changed file"), s.Gone)
 	}
 	if s.Error != "" {
-		fmt.Fprintf(&b, "that failed: %s\n", console.OneLine(s.Error))
+		fmt.Fprintf(&b, "that failed: %s\n", console.OneLine(strings.TrimSuffix(s.Error+"; "+s.Hint, "; ")))
 	}
 	if v := s.Vectors; v != nil {
 		fmt.Fprintf(&b, "search by meaning: %s, %d to be made\n", console.Plural(v.Have, "vector"), v.Missing)

@@ -203,5 +203,5 @@ func freshContext(ctx context.Context, x *Index, q Query) (note string) {
 	case errors.Is(err, errBehind) || errors.Is(err, context.DeadlineExceeded):
 		return "some of the context items are not indexed yet"
 	}
-	return "the context items could not be brought up to date: " + said(err)
+	return "the context items could not be brought up to date: " + advised(err)
 }

@@ -35,13 +35,14 @@ type history struct {
 }
 
 // RunHistory indexes the history and the context items in the background until ctx ends: once after the start, and after each wake signal. Between two batches it rests as long as a batch
-// took, so that turns have the other half of the time. A failure is logged and tried again with the next signal.
+// took, so that turns have the other half of the time. A failure is logged and tried again with the next signal; use logs those of
+// the disk.
 func (x *Index) RunHistory(ctx context.Context, wake <-chan struct{}) error {
 	for sys.Sleep(ctx, historyDelay) {
-		if err := x.indexHistory(ctx, 0); err != nil && ctx.Err() == nil {
+		if err := x.indexHistory(ctx, 0); err != nil && ctx.Err() == nil && advice(err) == "" {
 			x.o.Log.Warn("index the history", "err", err)
 		}
-		if err := errors.Join(indexContext(ctx, x), eraseItems(ctx, x)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(indexContext(ctx, x), eraseItems(ctx, x)); err != nil && ctx.Err() == nil && advice(err) == "" {
 			x.o.Log.Warn("index the context items", "err", err)
 		}
 		select {
@@ -286,7 +287,7 @@ func (x *Index) freshHistory(ctx context.Context, q Query) (note string) {
 	case errors.Is(err, errBehind) || errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("the history is not whole yet: %d of %d items are indexed", min(next, last), last)
 	}
-	return "the history could not be brought up to date: " + said(err)
+	return "the history could not be brought up to date: " + advised(err)
 }
 
 // Limits of what a search takes from the texts of others.

@@ -54,6 +54,7 @@ type Index struct {
 	embedding atomic.Bool  // vectors are being made
 	watching  atomic.Bool  // the system reports changes of files
 	dirty     atomic.Bool  // it has reported one since the last sync
+	logged    logged
 }
 
 // New makes an index. ctx only passes its values on: Close ends the index.
@@ -98,13 +99,16 @@ const openTries = 6
 // empty one: its files are read again at the next sync. One that another process has replaced is opened again.
 func (x *Index) use(ctx context.Context, f func(*sqlite.DB) error) (err error) {
 	for n := range openTries {
-		if err = x.once(ctx, f); !useless(err) {
+		if err = refused(x.o.Path, x.once(ctx, f)); !useless(err) {
+			x.logged.warn(x.o, err)
+			return err
+		}
+		if err := x.discard(!errors.Is(err, sqlite.ErrMoved) && (n > 0 || !errors.Is(err, sqlite.ErrIO))); err != nil {
+			err = refused(x.o.Path, err)
+			x.logged.warn(x.o, err)
 			return err
 		}
 		x.o.Log.Warn("the memory index is made anew", "why", err)
-		if err := x.discard(!errors.Is(err, sqlite.ErrMoved) && (n > 0 || !errors.Is(err, sqlite.ErrIO))); err != nil {
-			return err
-		}
 		if n > 0 && !sys.Sleep(ctx, 10*time.Millisecond<<n) {
 			return err
 		}
@@ -204,8 +208,7 @@ func Remove(path string) error {
 	return nil
 }
 
-// open opens or makes the database. It returns errStale for one with another schema, or that cannot be opened, and errOther for one of another
-// origin.
+// open opens or makes the database. It returns errStale for one with another schema, and errOther for one of another origin.
 func open(ctx context.Context, o Options) (db *sqlite.DB, err error) {
 	for n := range openTries {
 		db, err = openOnce(ctx, o)
@@ -213,7 +216,10 @@ func open(ctx context.Context, o Options) (db *sqlite.DB, err error) {
 			return db, err
 		}
 	}
-	return nil, errors.Join(errStale, err)
+	if sqlite.Misfit(err) {
+		err = errors.Join(errStale, err)
+	}
+	return nil, err
 }
 
 // openOnce opens or makes the database.
@@ -227,6 +233,7 @@ func openOnce(ctx context.Context, o Options) (*sqlite.DB, error) {
 		Lost: func(string) error { return Remove(o.Path) }, // the log of a lost index is of no use
 	}
 	db, err := sqlite.Open(ctx, options)
+	full := err
 	if errors.Is(err, sqlite.ErrFull) {
 		db, err = sqlite.OpenFull(options) // a full disk still allows reading
 	}
@@ -234,6 +241,9 @@ func openOnce(ctx context.Context, o Options) (*sqlite.DB, error) {
 		return nil, fmt.Errorf("open the memory index: %w", err)
 	}
 	if err := check(ctx, db, o); err != nil {
+		if db.ReadOnly() && !errors.Is(err, errStale) && !errors.Is(err, errOther) {
+			err = full // an index that was begun without room is not whole
+		}
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -101,6 +102,14 @@ func TestAnIndexThatCannotBeUsedIsMadeAnew(t *testing.T) {
 		"missing":     os.Remove,
 		"empty":       func(path string) error { return os.Truncate(path, 0) },
 		"no database": func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("x"), 5000), 0o600) },
+		"other tables": func(path string) error {
+			db, err := sql.Open("sqlite", path)
+			if err != nil {
+				return err
+			}
+			_, err = db.ExecContext(t.Context(), "DROP TABLE meta; DROP TABLE files")
+			return errors.Join(err, db.Close())
+		},
 		"torn": func(path string) error {
 			data, err := os.ReadFile(path)
 			if err != nil {

@@ -24,6 +24,7 @@ type Status struct {
 	Skipped  []FileRow `json:"skipped"`            // files that are not searched, or only in part; at most 100
 	Problems []string  `json:"problems,omitempty"` // folders that could not be read, and files that are left out for their names
 	Error    string    `json:"error,omitempty"`    // why the last sync did not end
+	Hint     string    `json:"hint,omitempty"`     // what to do about that
 	Passages int       `json:"passages"`           // chunks of files; the others are of conversations and context items
 	Context  int       `json:"context,omitempty"`  // chunks of context items
 
@@ -47,12 +48,19 @@ const mostSkipped = 100
 const statusQuery = `SELECT (SELECT count(*) FROM files), (SELECT coalesce(sum(n), 0) FROM tally), (SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'memory'),
 	(SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'context'), (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())`
 
-// Status describes the index as it is, without bringing it up to date.
+// Status describes the index as it is, without bringing it up to date. A sync that failed is tried again, so that Error is true now.
 func (x *Index) Status(ctx context.Context) (Status, error) {
 	x.mu.Lock()
-	s := Status{Running: x.run != nil, Synced: x.last.At, Read: x.last.Read, Gone: x.last.Gone, Problems: x.last.Problems, Error: x.last.Err, Watching: x.watching.Load()}
+	failed := x.last.Err != ""
+	x.mu.Unlock()
+	if failed {
+		x.fresh(ctx)
+	}
+	x.mu.Lock()
+	s := Status{Running: x.run != nil, Synced: x.last.At, Read: x.last.Read, Gone: x.last.Gone, Problems: x.last.Problems, Error: x.last.Err, Hint: x.last.Hint, Watching: x.watching.Load()}
 	if x.run != nil {
 		s.Left = int(x.run.left.Load())
+		s.Error, s.Hint = "", "" // of the one before
 	}
 	x.mu.Unlock()
 	err := x.use(ctx, func(db *sqlite.DB) error {

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/sqlite"
 )
@@ -26,6 +25,7 @@ type Synced struct {
 	Gone     int       // files that were removed from the index
 	Problems []string  // folders that could not be read, and files that are left out for their names
 	Err      string    // why it did not end: a full disk, say
+	Hint     string    // what to do about that; "": nothing that is known
 }
 
 // run is a sync that runs.
@@ -67,9 +67,12 @@ func (x *Index) begin() *run {
 	x.group.Once("memory index", func() error {
 		r.out, r.err = x.sync(x.ctx, r)
 		if r.out.At = x.o.Now(); r.err != nil {
-			r.out.Err = said(r.err)
+			r.out.Err, r.out.Hint = said(r.err), advice(r.err)
 		}
 		x.mu.Lock()
+		if r.err != nil {
+			x.seen = "" // the next search tries again
+		}
 		x.run, x.last = nil, r.out
 		x.mu.Unlock()
 		close(r.ended)
@@ -328,7 +331,7 @@ func (x *Index) fresh(ctx context.Context) (note string) {
 		select {
 		case <-r.ended:
 			if r.err != nil {
-				return "the index could not be brought up to date: " + said(r.err)
+				return "the index could not be brought up to date: " + advised(r.err)
 			}
 		case <-ctx.Done():
 			return fmt.Sprintf("the index is being made: %d of %d changed files are missing", r.left.Load(), r.total.Load())
@@ -338,14 +341,6 @@ func (x *Index) fresh(ctx context.Context) (note string) {
 		}
 	}
 	return ""
-}
-
-// said returns an error as a sentence for people.
-func said(err error) string {
-	if f, ok := event.AsFault(err); ok {
-		return f.Text
-	}
-	return err.Error()
 }
 
 // current reports whether the index has all files as they are now.

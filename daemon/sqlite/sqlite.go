@@ -48,7 +48,7 @@ type Options struct {
 	Prepared   func(query string)         // called for each statement at its first use on a connection; nil: not
 
 	// Derived is a database that can be made anew from other files: it takes no lock, because the lock of the home's database covers it, keeps
-	// no copy before a migration, and may lose its last commits, but no more, when the power fails.
+	// no copy before a migration, and may lose its last commits, but no more, when the power fails. Its user logs what cannot be stored.
 	Derived bool
 
 	staged bool // a copy in a folder of its own: it is migrated in place
@@ -100,7 +100,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 // fail with ErrFull, and so does OpenFull if the database is not whole without its log.
 func OpenFull(o Options) (*DB, error) {
 	if sizeOf(o.Path) == 0 || sizeOf(o.Path+"-wal") > 0 {
-		return nil, ErrFull
+		return nil, fullFault()
 	}
 	d := &DB{path: o.Path, now: o.Now}
 	readers, err := open(o.Path, "mode=ro&immutable=1&_pragma=cache_size(-96)&_pragma=query_only(1)")
@@ -316,6 +316,17 @@ const sqliteNoRoom = 4874
 
 // What people read about a full disk.
 const textFull, hintFull = "the disk is full: nothing was stored", "free some space"
+
+// fullFault is the error of a write on a full disk.
+func fullFault() *event.Fault {
+	return &event.Fault{Kind: event.Unavailable, Text: textFull, Hint: hintFull, Err: ErrFull}
+}
+
+// Misfit reports whether a statement does not fit the tables of a database: they are those of another version.
+func Misfit(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqliteError
+}
 
 // Plain turns an error of the driver into a fault with a sentence and a hint.
 func Plain(err error) error {

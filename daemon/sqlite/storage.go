@@ -129,9 +129,11 @@ func (w *writer) note(err error) {
 	if !w.condition.note(err, w.now()) {
 		return
 	}
-	if f, ok := event.AsFault(err); ok {
+	switch f, ok := event.AsFault(err); {
+	case w.derived:
+	case ok:
 		w.log.Error("the database cannot store", "what", f.Text, "err", f.Err)
-	} else {
+	default:
 		w.log.Info("the database stores again")
 	}
 	if errors.Is(err, ErrMoved) && !w.derived {

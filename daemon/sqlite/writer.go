@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/sys"
 )
@@ -37,7 +36,7 @@ type writer struct {
 	closed  bool
 
 	files     files
-	derived   bool   // nothing is rescued, see Options.Derived
+	derived   bool   // nothing is rescued, and its user logs what cannot be stored; see Options.Derived
 	probe     string // a statement that writes one page and changes nothing
 	condition condition
 }
@@ -153,7 +152,7 @@ var errBusyLog = errors.New("the change is stored, but the log of the database c
 // put queues a closure for the writer.
 func (w *writer) put(c *closure) error {
 	if w == nil {
-		return &event.Fault{Kind: event.Unavailable, Text: textFull, Hint: hintFull, Err: ErrFull}
+		return fullFault()
 	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -203,7 +202,7 @@ func (w *writer) run() error {
 // checkpoint copies the log without waiting for readers. Pages that they still need stay in the log until the next time.
 func (w *writer) checkpoint() {
 	fail.Point("checkpoint")
-	if _, err := w.session.conn.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+	if _, err := w.session.conn.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil && !w.derived {
 		w.log.Warn("checkpoint", "err", Plain(err))
 	}
 }

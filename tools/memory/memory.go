@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	index "hob/daemon/memory"
 	"hob/tools"
@@ -61,6 +62,9 @@ func (s store) content(p fsguard.Place) (text string, cut bool, err error) {
 // refusal converts an error of the path guard or the system into a refusal for the model.
 func refusal(path string, err error) error {
 	code, hint := tools.IO, ""
+	if f, ok := event.AsFault(err); ok {
+		return tools.Refuse(code, f.Hint, "%s: %s", path, f.Text)
+	}
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err

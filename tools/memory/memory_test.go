@@ -403,6 +403,26 @@ func TestAStoppedTurnStopsTheSearch(t *testing.T) {
 	}
 }
 
+// broken is an index that cannot be used.
+type broken struct{ error }
+
+func (b broken) Search(context.Context, index.Query) (index.Result, error) {
+	return index.Result{}, b.error
+}
+
+// A search that the disk prevents says what to do about the disk.
+func TestASearchWithoutAnIndexHasAHint(t *testing.T) {
+	d := newFixture(t)
+	g, err := fsguard.New(fsguard.Config{Workspace: d.space, State: t.TempDir(), Home: d.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := event.NewFault(event.Unavailable, "free some space", "the disk is full: nothing was stored")
+	if _, res := d.call(t, memory.NewSearch(g, broken{full}), `{"query": "x"}`); !res.IsError || res.Hint != "free some space" || !strings.Contains(res.Content, "the disk is full") {
+		t.Errorf("%+v", res)
+	}
+}
+
 // hostile is an index that gives a path of several lines.
 type hostile struct{}
 

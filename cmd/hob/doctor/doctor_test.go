@@ -24,6 +24,7 @@ import (
 	"hob/daemon"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
+	"hob/daemon/event"
 )
 
 // testHome is a home that a hob has lived in, with the world around it.
@@ -138,6 +139,9 @@ func (p *testHome) answers(docs map[string]any) (end func()) {
 			http.NotFound(w, r)
 			return
 		}
+		if p, ok := doc.(api.Problem); ok {
+			w.WriteHeader(p.Status)
+		}
 		if err := json.NewEncoder(w).Encode(doc); err != nil {
 			p.t.Error(err)
 		}
@@ -239,6 +243,8 @@ func brokenCases() []brokenCase {
 		{name: "voice busy", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v", "error": "HTTP 503", "passing": true}}, state: doctor.Warn, found: "http://v: HTTP 503", repair: "again in a while", well: doctor.Skip},
 		{name: "memory", check: "memory", answer: memoryAnswer(map[string]any{"files": 2, "chunks": 5, "vectors": map[string]any{"have": 5}}), state: doctor.OK, found: "2 memory files in 5 places, 5 vectors", well: doctor.Skip},
 		{name: "memory not brought up to date", check: "memory", answer: memoryAnswer(map[string]any{"error": "the disk is full"}), state: doctor.Fail, found: "could not be brought up to date: the disk is full", repair: "hob memory reindex", well: doctor.Skip},
+		{name: "memory on a full disk", check: "memory", answer: memoryAnswer(map[string]any{"error": "the disk is full: nothing was stored", "hint": "free some space"}), state: doctor.Fail, found: "could not be brought up to date: the disk is full", repair: "free some space", well: doctor.Skip},
+		{name: "no room for an index", check: "memory", answer: map[string]any{"/v1/memory/status": api.Problem{Status: http.StatusServiceUnavailable, Kind: event.Unavailable, Detail: "the disk is full: nothing was stored", Hint: "free some space"}}, state: doctor.Fail, found: "its index cannot be used: the disk is full", repair: "free some space", well: doctor.Skip},
 		{name: "memory left out", check: "memory", answer: memoryAnswer(map[string]any{"problems": []string{"memory/x: permission denied"}}), state: doctor.Warn, found: "left out: memory/x: permission denied", repair: "hob memory status", well: doctor.Skip},
 		{name: "memory skipped", check: "memory", answer: memoryAnswer(map[string]any{"skipped": []any{map[string]any{"path": "memory/a.md", "state": "binary", "problem": "it is no text"}}}), state: doctor.Warn, found: "memory/a.md: it is no text", repair: "hob memory list", well: doctor.Skip},
 		{name: "embeddings fail", check: "memory", answer: memoryAnswer(map[string]any{"vectors": map[string]any{"fault": "the embedding server gives vectors of another length than before"}}), state: doctor.Fail, found: "embeddings: the embedding server gives vectors of another length", repair: "[memory.embeddings]", well: doctor.Skip},

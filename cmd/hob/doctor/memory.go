@@ -9,19 +9,25 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/event"
 )
 
 // checkMemory checks that the index of the memory can be read and follows its files, which files are not searched whole, and what the last request to the
 // server of [memory.embeddings] said. It sends nothing to that server itself, because each request may cost money.
 func checkMemory(ctx context.Context, s *facts) (r Result) {
 	m, err := client.Show(ctx, s.client, api.ShowMemory, "")
-	if p := (*client.Problem)(nil); errors.As(err, &p) {
+	if p := (*client.Problem)(nil); errors.As(err, &p) && p.Kind == event.Unavailable && p.Hint != "" {
+		return Result{State: Fail, Found: "its index cannot be used: " + err.Error(), Repair: p.Hint} // the disk is the cause, and a new index would fail too
+	} else if p != nil {
 		return Result{State: Fail, Found: "its index cannot be read: " + err.Error(), Repair: "hob memory reindex", fixes: s.reindex(ctx)}
 	}
 	if err != nil {
 		return Result{State: Fail, Found: err.Error(), Repair: "hob memory status"}
 	}
-	if m.Error != "" {
+	switch {
+	case m.Hint != "":
+		r.add(Fail, m.Hint, "its index could not be brought up to date: %s", m.Error)
+	case m.Error != "":
 		r.add(Fail, "hob memory status, then hob memory reindex", "its index could not be brought up to date: %s", m.Error)
 		r.fixes = s.reindex(ctx)
 	}

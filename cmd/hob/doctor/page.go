@@ -46,7 +46,7 @@ const pageEnd = `
 
 - It takes permissions away that are too wide, from folders and files of hob's home and from files with keys.
 - It makes missing folders of hob's home.
-- It makes the index of the memory again from the memory files, if the index cannot be used.
+- It makes the index of the memory again from the memory files, if the index cannot be used and the disk is not the cause.
 - It removes temporary files, sockets and half-made copies of an earlier run, if no hob runs.
 
 Everything else is left to you: the line ` + "`fix`" + ` has the command. A second ` + "`--fix`" + ` finds nothing left to do.
