@@ -87,6 +87,9 @@ func (p *parser) weekday() (day, bool) {
 func (p *parser) numericDate() (day, bool, error) {
 	if d, ok := splitDay(p.in.word(0)); ok {
 		p.in.pos++
+		if d.day > spec.MonthDays(d.year, int(d.month)) {
+			return day{}, false, p.in.unclear("%s %d has no day %d", d.month, d.year, d.day)
+		}
 		return d, true, nil
 	}
 	if d, ok, err := shortDate(p); ok || err != nil {
@@ -123,12 +126,26 @@ func (p dayReader) unclearDate() error {
 		return p.in.unclear("that is not a date: write it as 2026-12-24")
 	case strings.Trim(word, "0123456789/") == "" && strings.Count(word, "/") == 2, strings.Trim(word, "0123456789.") == "" && strings.Count(word, ".") == 2:
 		p.in.pos++
+		if noMonth(word) {
+			return p.in.unclear("that is not a date: write it as 2026-12-24")
+		}
 		return p.in.unclear("not which is the day and which the month: write dates as 2026-12-24")
 	}
 	return nil
 }
 
-// splitDay reads a day, a month and a year separated by full stops or slashes, in the only possible order.
+// noMonth reports whether neither of the first two numbers of a date with a year can be its month.
+func noMonth(word string) bool {
+	parts := strings.FieldsFunc(word, func(r rune) bool { return r == '.' || r == '/' })
+	if len(parts) != 3 || len(parts[2]) != 4 {
+		return false
+	}
+	first, err := digits(parts[0])
+	second, err2 := digits(parts[1])
+	return err != nil || err2 != nil || first < 1 || second < 1 || first > 12 && second > 12
+}
+
+// splitDay reads a day, a month and a year separated by full stops or slashes, in the only possible order. The month may have no such day.
 func splitDay(word string) (day, bool) {
 	sign := "/"
 	if strings.Contains(word, ".") {
@@ -145,7 +162,7 @@ func splitDay(word string) (day, bool) {
 	if second > 12 {
 		first, second = second, first
 	}
-	if err != nil || err2 != nil || err3 != nil || first <= 12 && first != second || second < 1 || second > 12 || first < 1 || first > spec.MonthDays(year, second) {
+	if err != nil || err2 != nil || err3 != nil || first <= 12 && first != second || second < 1 || second > 12 {
 		return day{}, false
 	}
 	return day{year: year, month: time.Month(second), day: first, named: true}, true
@@ -176,7 +193,7 @@ func shortDate(p *parser) (day, bool, error) {
 	case b > 12 && sign == "/":
 		a, b = b, a
 	}
-	if b > 12 || a > spec.MonthDays(leapYear, b) {
+	if b > 12 {
 		p.in.pos = mark
 		return day{}, false, nil
 	}
@@ -230,11 +247,27 @@ func (p *parser) namedDate() (day, bool, error) {
 	return date, err == nil, err
 }
 
-// thisYear returns the next such day of a month. The current year decides whether 29 February exists.
+// thisYear returns the next such day of a month. If its time has passed today, single moves it on. The year in which the month comes next decides
+// whether 29 February exists.
 func thisYear(p *parser, d, m int) (day, error) {
-	date := day{year: p.now.Year(), month: time.Month(m), day: d, years: 1, named: true}
-	if d > spec.MonthDays(date.year, m) {
-		return day{}, p.in.unclear("%s %d has no day %d", date.month, date.year, d)
+	if d > spec.MonthDays(leapYear, m) {
+		return day{}, p.in.unclear("%s has no day %d", time.Month(m), d)
 	}
-	return date, nil
+	date := day{year: p.now.Year(), month: time.Month(m), day: d, years: 1, named: true}
+	if date.month < p.now.Month() {
+		date.year++
+	}
+	return date, leapDay(p, date.year, date)
+}
+
+// leapDay refuses 29 February in a year without one, and names the next.
+func leapDay(p *parser, year int, d day) error {
+	next := year
+	for d.day > spec.MonthDays(next, int(d.month)) {
+		next++
+	}
+	if next == year {
+		return nil
+	}
+	return p.in.unclear("%s %d has no day %d; the next one is in %d: write %d-%02d-%02d", d.month, year, d.day, next, next, d.month, d.day)
 }

@@ -313,6 +313,11 @@ func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
 		at = spec.Instant(p.zone, d.year, d.month, d.day, c.seconds())
 		p.in.assumed = []string{fmt.Sprintf("%02d:%02d is assumed, because %02d:%02d has passed", c.hour, c.minute, c.hour-12, c.minute)}
 	case d.days > 0, d.years > 0:
+		if d.years > 0 {
+			if err := leapDay(p, d.year+d.years, d); err != nil {
+				return spec.Spec{}, err
+			}
+		}
 		at = spec.Instant(p.zone, d.year+d.years, d.month, d.day+d.days, c.seconds())
 	}
 	if !at.After(p.now) {
