@@ -195,7 +195,7 @@ func (s items) refresh(ctx context.Context, call tools.Call, in ItemName, i tool
 	case strings.TrimSpace(text) == "":
 		return tools.Fail(tools.Validation, "the item stays as it was", "%s has no text now", name), nil
 	case len(text) > mostOfItem:
-		return tools.Fail(tools.Validation, "the item stays as it was", "%s has %d bytes now, and an item holds at most %d", name, len(text), mostOfItem), nil
+		return tools.Fail(tools.Validation, "the item stays as it was", "%s has more than the %d bytes that an item holds at most", name, mostOfItem), nil
 	}
 	return kept(call, tools.PutContext{Drive: it.Drive, Path: it.Path, Content: text, Foreign: foreign}, it), nil
 }

@@ -328,7 +328,7 @@ func TestRefresh(t *testing.T) {
 		page page
 		want string
 	}{
-		{page{}, "404"}, {page{moved: "https://evil.test/"}, "leads to another place"}, {page{text: " \n"}, "no text"}, {page{text: strings.Repeat("x", 10<<20)}, "at most 524288"},
+		{page{}, "404"}, {page{moved: "https://evil.test/"}, "leads to another place"}, {page{text: " \n"}, "no text"}, {page{text: strings.Repeat("x", 10<<20)}, "has more than the 524288 bytes"},
 	} {
 		s.page = c.page
 		if _, res := s.do(t, "context_refresh", tools.Call{}, in{"drive": "url", "path": link}); !res.IsError || !strings.Contains(res.Content, c.want) || s.rows["url:"+link].Content != "old" {
@@ -340,13 +340,13 @@ func TestRefresh(t *testing.T) {
 	if it := s.rows["url:"+link]; it.Content != "open at nine" || it.Foreign != "web: example.org" || i.Foreign != "web: example.org" || !slices.Contains(i.Scopes, tools.Net) || len(i.Links) != 1 {
 		t.Errorf("%+v %+v %s", it, i, res.Content)
 	}
-	for name, text := range map[string]string{"gone.txt": "", "program": "a\x00b", "large.txt": strings.Repeat("x", mostOfItem+1)} {
+	for name, text := range map[string]string{"gone.txt": "", "program": "a\x00b", "large.txt": strings.Repeat("x", mostOfItem+99)} {
 		path := file(name, text)
 		s.do(t, "context_write", tools.Call{}, in{"drive": "disk", "path": name, "content": "old"})
 		if text == "" {
 			must(t, os.Remove(path))
 		}
-		if _, res := s.do(t, "context_refresh", tools.Call{}, in{"drive": "disk", "path": name}); !res.IsError || res.Hint == "" || s.rows["disk:"+path].Content != "old" {
+		if _, res := s.do(t, "context_refresh", tools.Call{}, in{"drive": "disk", "path": name}); !res.IsError || res.Hint == "" || s.rows["disk:"+path].Content != "old" || strings.Contains(res.Content, "524289") {
 			t.Errorf("%s: %s", name, res.Content)
 		}
 	}
