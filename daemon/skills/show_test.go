@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hob/daemon/api"
+	"hob/daemon/event"
 )
 
 // TestUnknownToolsAreNamed: a name that hob does not have is no fault, because the format is that of other agents too.
@@ -25,6 +26,23 @@ func TestUnknownToolsAreNamed(t *testing.T) {
 	w.good("two")
 	if v, err := w.Show(t.Context(), "two"); err != nil || len(v.Unknown) > 0 {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestAPathThatIsNoFolderIsNamedWhole names the whole path, for a check and for adding.
+func TestAPathThatIsNoFolderIsNamedWhole(t *testing.T) {
+	w := newWorld(t)
+	w.put("file", "x")
+	for name, want := range map[string]string{"no such/folder": "there is no folder PATH", "file": "PATH is a file, not a folder"} {
+		from := api.SkillSource{From: filepath.Join(w.dir, name)}
+		want = strings.ReplaceAll(want, "PATH", from.From)
+		if v, err := w.Check(t.Context(), from); err != nil || v.Problem != want {
+			t.Errorf("check: %q, %v; want %q", v.Problem, err, want)
+		}
+		_, err := w.Add(t.Context(), from)
+		if f, ok := event.AsFault(err); !ok || f.Text != want || f.Hint == "" {
+			t.Errorf("add: %v; want %q", err, want)
+		}
 	}
 }
 

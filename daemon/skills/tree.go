@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode"
 
+	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/fsguard"
 	"hob/daemon/sys"
@@ -47,6 +48,9 @@ type tree struct {
 	hash  string
 }
 
+// mostOfPath is the number of letters of a path in an error.
+const mostOfPath = 1000
+
 // readTree reads the folder of a skill. It follows no links, opens regular files only, and leaves out names that begin with a dot. Its
 // errors are sentences for the owner.
 func readTree(g *fsguard.Guard, dir string) (tree, error) {
@@ -55,11 +59,11 @@ func readTree(g *fsguard.Guard, dir string) (tree, error) {
 	case err != nil:
 		return tree{}, err
 	case !at.Exists():
-		return tree{}, fmt.Errorf("there is no folder %s: %w", short(filepath.Base(dir), maxName), fs.ErrNotExist)
+		return tree{}, &event.Fault{Kind: event.Missing, Text: "there is no folder " + short(dir, mostOfPath), Hint: "name a folder with a SKILL.md", Err: fs.ErrNotExist}
 	case at.Path != filepath.Clean(dir):
-		return tree{}, errors.New("the folder, or one above it, is a symbolic link")
+		return tree{}, fmt.Errorf("%s, or a folder above it, is a symbolic link", short(dir, mostOfPath))
 	case !at.IsDir():
-		return tree{}, fmt.Errorf("%s is %s, not a folder", short(filepath.Base(dir), maxName), fsguard.Kind(at.Info.Mode()))
+		return tree{}, fmt.Errorf("%s is %s, not a folder", short(dir, mostOfPath), fsguard.Kind(at.Info.Mode()))
 	}
 	r := reader{guard: g, dir: at.Path}
 	if err := r.folder(""); err != nil {
