@@ -44,7 +44,7 @@ const thorough = 500
 var later = map[string][]int{
 	"inbound.received": {2, 3, 4}, "inbound.committed": {2, 3, 4}, "turn.claimed": {3}, "spend.reserved": {2, 4}, "model.inflight": {2, 5}, "answer.complete": {2, 5},
 	"answer.committed": {2, 4}, "tool.started": {2, 3}, "tool.effect": {2, 3, 4}, "tool.result": {2, 4}, "finish.before": {2, 4}, "finish.after": {3},
-	"sending.committed": {2, 4}, "sending.written": {2, 4}, "sending.answered": {3}, "sending.sent": {3}, "between.parts": {2}, "fire.before": {2}, "fire.after": {2}, "gate.before": {2, 3}, "gate.judged": {2, 3}, "hook.before": {2}, "hook.after": {2}, "watch.before": {3}, "watch.after": {3},
+	"sending.committed": {2, 4}, "sending.written": {2, 4}, "sending.answered": {3}, "sending.sent": {3}, "between.parts": {2}, "fire.before": {2}, "fire.after": {2}, "gate.before": {2, 3}, "gate.judged": {2, 3}, "hook.before": {2}, "hook.after": {2},
 	"edit.staged": {3, 5, 9}, "edit.journal": {2, 3}, "edit.renamed": {2, 4, 7, 8}, "edit.forward": {3, 4}, "edit.cleared": {2, 4},
 }
 
