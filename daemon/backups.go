@@ -38,10 +38,19 @@ func VerifyBackup(ctx context.Context, path string) (BackupReport, error) {
 	return r, store.BackupFault(path, err)
 }
 
-// CheckDatabase sums up the database of a home, or returns an error that describes the damage. The error is ErrRunning while a hob runs, and
-// os.ErrNotExist when there is none yet.
+// CheckDatabase sums up the database of a home. The error is ErrRunning while a hob runs, os.ErrNotExist when there is none yet, one for which
+// IsDamage is true, or a fault that says why the database cannot be checked.
 func CheckDatabase(ctx context.Context, home string) (BackupReport, error) {
-	return store.InspectDatabase(ctx, Options{Home: home}.database(), store.Migrations())
+	r, err := store.InspectDatabase(ctx, Options{Home: home}.database(), store.Migrations())
+	if errors.Is(err, os.ErrNotExist) || IsDamage(err) {
+		return r, err
+	}
+	return r, startFault(home, err)
+}
+
+// IsDamage reports whether an error says that the file of a database is damaged, or is no database of hob.
+func IsDamage(err error) bool {
+	return errors.Is(err, sqlite.ErrCorrupt) || errors.Is(err, sqlite.ErrForeign)
 }
 
 // NewestBackup returns the newest copy of a list from Backups, nil if there is none.
@@ -65,15 +74,26 @@ func Leftovers(home string) ([]string, error) {
 
 // RestoreLoss returns what a restore would lose. The error is ErrRunning while a hob runs.
 func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, error) {
-	return store.BackupLoses(ctx, Options{Home: home}.database(), store.Migrations(), r)
+	o := Options{Home: home}
+	if err := o.writable(o.state(), o.lock()); err != nil {
+		return BackupLoss{}, err
+	}
+	loss, err := store.BackupLoses(ctx, o.database(), store.Migrations(), r)
+	return loss, startFault(home, err)
 }
 
 // RestoreBackup replaces the database of a home by a copy, and removes the index that was made from it. kept is where the old database stays; "": there was
 // none. The error is ErrRunning while a hob runs.
 func RestoreBackup(ctx context.Context, home, from string) (n RestoreNote, kept string, err error) {
 	o := Options{Home: home}
-	if err := errors.Join(o.prepare(), o.resumeWhole()); err != nil {
+	if err := o.prepare(); err != nil {
 		return n, "", err
+	}
+	if err := o.writable(o.state(), o.lock(), sqlite.BackupFolder(o.state())); err != nil {
+		return n, "", err
+	}
+	if err := o.resumeWhole(); err != nil {
+		return n, "", startFault(home, err)
 	}
 	// A copy of an older hob is allowed: the store checks the copy against the migrations of this one.
 	n, kept, err = store.RestoreBackup(ctx, o.database(), from, store.Migrations(), sys.RealClock().Wall)

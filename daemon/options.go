@@ -13,6 +13,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
+	"hob/daemon/sys"
 	"hob/daemon/toolset"
 )
 
@@ -51,6 +52,7 @@ func earliest() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 func (o Options) state() string     { return filepath.Join(o.Home, "state") }
 func (o Options) workspace() string { return filepath.Join(o.Home, "workspace") }
 func (o Options) config() string    { return filepath.Join(o.Home, "config.toml") }
+func (o Options) lock() string      { return filepath.Join(o.state(), "hob.lock") }
 
 // toolHome names the parts of the home that the tools depend on.
 func (o Options) toolHome() toolset.Home {
@@ -74,7 +76,7 @@ func (o Options) unprepare() (err error) {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	for _, name := range []string{filepath.Join(o.state(), "hob.lock"), o.state(), o.workspace(), o.Home} {
+	for _, name := range []string{o.lock(), o.state(), o.workspace(), o.Home} {
 		if e := os.Remove(name); e != nil && !errors.Is(e, os.ErrNotExist) && !errors.Is(e, os.ErrExist) {
 			err = errors.Join(err, e)
 		}
@@ -82,14 +84,38 @@ func (o Options) unprepare() (err error) {
 	return err
 }
 
-// homeFault turns an error about the home folder into one sentence with a hint.
+// CheckHome returns a fault if hob may not write to a folder or file of the home that it needs. What is missing is made at a start.
+func CheckHome(home string) error {
+	o := Options{Home: home}
+	list := []string{o.Home, o.workspace(), o.state(), o.lock(), o.database(), o.database() + "-wal", o.database() + "-shm"}
+	for _, name := range []string{"run", "log", "backups", "artifacts", "skills"} {
+		list = append(list, filepath.Join(o.state(), name))
+	}
+	return o.writable(list...)
+}
+
+// writable returns a fault for the first path that is there and that hob may not write to.
+func (o Options) writable(paths ...string) error {
+	for _, path := range paths {
+		if err := sys.Writable(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return homeFault(o.Home, err)
+		}
+	}
+	return nil
+}
+
+// homeFault turns an error about the home folder into one sentence with a hint. A fault stays as it is.
 func homeFault(home string, err error) error {
+	if _, ok := event.AsFault(err); ok {
+		return err
+	}
 	f := &event.Fault{Kind: event.Unavailable, Err: err}
+	cause, hint := sys.NamedDiskProblem(err)
 	switch {
-	case errors.Is(err, os.ErrPermission), errors.Is(err, errReadOnly):
-		f.Text, f.Hint = "the home "+home+" cannot be written", "check its owner and rights, or choose another with --home"
 	case errors.Is(err, errNotDir):
 		f.Text, f.Hint = "the home "+home+" is not a folder", "choose another with --home"
+	case hint != "":
+		f.Text, f.Hint = "the home "+home+" cannot be written: "+cause, hint+", or choose another with --home"
 	default:
 		f.Text, f.Hint = "the home "+home+" cannot be used: "+err.Error(), "choose another with --home"
 	}

@@ -21,7 +21,6 @@ func enoughFiles() error {
 }
 
 const (
-	errReadOnly = syscall.EROFS
-	errNotDir   = syscall.ENOTDIR
-	errNoSpace  = syscall.ENOSPC
+	errNotDir  = syscall.ENOTDIR
+	errNoSpace = syscall.ENOSPC
 )

@@ -6,7 +6,6 @@ import "syscall"
 func enoughFiles() error { return nil }
 
 const (
-	errReadOnly = syscall.ERROR_ACCESS_DENIED
-	errNotDir   = syscall.ENOTDIR
-	errNoSpace  = syscall.Errno(112) // ERROR_DISK_FULL
+	errNotDir  = syscall.ENOTDIR
+	errNoSpace = syscall.Errno(112) // ERROR_DISK_FULL
 )

@@ -1,4 +1,5 @@
-// This file reports the free space of a file system and the owner of a file, and puts errors of files in words. It reads and writes no file.
+// This file reports the free space of a file system, the owner of a file and whether a file may be written, and puts errors of files in words. It reads
+// and writes no file.
 
 package sys
 
@@ -8,6 +9,16 @@ import (
 	"os"
 	"syscall"
 )
+
+// NamedDiskProblem is DiskProblem with the path of the file or folder to which access is denied, for somebody who may know it.
+func NamedDiskProblem(err error) (text, hint string) {
+	text, hint = DiskProblem(err)
+	var at *fs.PathError
+	if errors.Is(err, fs.ErrPermission) && errors.As(err, &at) {
+		text = "access to " + at.Path + " is denied"
+	}
+	return text, hint
+}
 
 // DiskProblem puts an error of reading or writing a file in words, without its path: what is wrong, and a hint if there is one. It returns "" for
 // any other error.

@@ -45,6 +45,23 @@ func FileOwner(path string) (uid int, mine bool, err error) {
 	return int(st.Uid), int(st.Uid) == os.Geteuid(), nil
 }
 
+// Writable returns an error if the caller may not read and write a file, or may not make and remove files in a folder. It changes nothing.
+func Writable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	mode := uint32(unix.R_OK | unix.W_OK)
+	if info.IsDir() {
+		mode |= unix.X_OK
+	}
+	// A file system that is mounted read-only is an error for root too.
+	if err := unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS); err != nil {
+		return &os.PathError{Op: "write to", Path: path, Err: err}
+	}
+	return nil
+}
+
 // SameDisk reports whether a file is on the file system of a folder.
 func SameDisk(folder string, file fs.FileInfo) (bool, error) {
 	info, err := os.Stat(folder)

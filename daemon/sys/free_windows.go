@@ -34,5 +34,11 @@ func FileOwner(path string) (uid int, mine bool, err error) {
 // Adopt does nothing: a new file inherits the access rights of its folder on this system.
 func Adopt(*os.File, string) error { return nil }
 
+// Writable only looks whether the file is there: whether the caller may write to it is known when it is written.
+func Writable(path string) error {
+	_, err := os.Stat(path)
+	return err
+}
+
 // SameDisk always reports true: a folder on another disk is a link here, which can be renamed.
 func SameDisk(string, fs.FileInfo) (bool, error) { return true, nil }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hob/daemon"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/daemon/event"
 )
@@ -31,6 +32,13 @@ func checkDatabase(_ context.Context, s *facts) Result {
 		return skipCheck("a hob has it open")
 	case errors.Is(s.databaseErr, os.ErrNotExist):
 		return skipCheck("there is none yet")
+	case s.databaseErr != nil && !daemon.IsDamage(s.databaseErr):
+		// The check folders has the cause then, and a restore would fail as well.
+		if err := daemon.CheckHome(s.home); err != nil {
+			return skipCheck("it cannot be checked: %v", err)
+		}
+		text, hint, _ := client.Explain(s.databaseErr)
+		return Result{State: Fail, Found: "it cannot be checked: " + text, Repair: hint}
 	case s.databaseErr != nil:
 		repair := "hob backup list, then hob backup restore PATH"
 		if list, err := daemon.Backups(s.home); err == nil && len(list) > 0 {

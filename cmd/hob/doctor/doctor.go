@@ -100,7 +100,7 @@ func checks() []check {
 		{"home", "hob's folders are closed to others", "others on this machine could read what you and hob write", nil, checkHome},
 		{"owner", "everything in hob's home belongs to you", "hob cannot write a file of another user, for example after sudo hob", open, checkOwner},
 		{"root", "hob works as an ordinary user", "as root, a mistake of the model or of yours can change the whole machine", open, checkRoot},
-		{"folders", "the folders that hob works in exist", "hob cannot keep files in a folder that is not there", open, checkFolders},
+		{"folders", "the folders that hob works in exist, and hob can write to them", "hob cannot keep files in a folder that is not there, or that it may not write to", open, checkFolders},
 		{"files", "token, socket, databases and backups are closed to others", "anyone who can read them can read everything, or act as you", open, checkFiles},
 		{"config", "the config can be read, and hob uses all of it", "hob does not use the parts of the config that are wrong", nil, checkConfig},
 		{"roots", "the folders that you have opened to the tools exist", "tools cannot use a folder that is not there", open, checkRoots},

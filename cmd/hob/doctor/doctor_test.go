@@ -34,6 +34,7 @@ type testHome struct {
 	world doctor.World
 	meet  func(*http.Request) // called before an answer; nil: nothing
 	close func() error        // ends what a case has begun
+	heal  func()              // makes a folder writable again
 }
 
 // newTestHome lets a hob run once in a new home and make a backup. No service manager is there.

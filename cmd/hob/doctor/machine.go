@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"hob/config"
+	"hob/daemon"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
@@ -52,7 +53,8 @@ func checkRoot(_ context.Context, s *facts) (r Result) {
 	return r.or("hob works as an ordinary user")
 }
 
-// checkFolders looks for folders that hob needs. hob makes them when it starts; one that is removed later is missing until then.
+// checkFolders looks for folders that hob needs, and tries whether hob may write to them. hob makes them when it starts; one that is removed later
+// is missing until then.
 func checkFolders(_ context.Context, s *facts) (r Result) {
 	for _, dir := range []string{s.state(), filepath.Join(s.home, "workspace")} {
 		info, err := os.Stat(dir)
@@ -66,7 +68,13 @@ func checkFolders(_ context.Context, s *facts) (r Result) {
 			r.add(Fail, "move it away, then: hob doctor --fix", "%s is a file and not a folder", dir)
 		}
 	}
-	return r.or("state and workspace are there")
+	if r.State != Fail {
+		if err := daemon.CheckHome(s.home); err != nil {
+			text, hint, _ := client.Explain(err)
+			r.add(Fail, hint, "%s", text)
+		}
+	}
+	return r.or("state and workspace are there, and hob can write to them")
 }
 
 // checkRoots looks for the folders of [tools] roots, which are written PATH:MODE.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hob/cmd/hob/doctor"
+	"hob/daemon/sys/systest"
 )
 
 var update = flag.Bool("update", false, "write docs/doctor.md")
@@ -37,6 +38,8 @@ func brokenMachine() []brokenCase {
 		}, state: doctor.Fail, found: "is a file and not a folder", repair: "move it away", heal: func(p *testHome) {
 			p.do(errors.Join(os.Remove(p.path("workspace")), os.Mkdir(p.path("workspace"), 0o700)))
 		}},
+		{name: "folder that cannot be written", check: "folders", hurt: func(p *testHome) { p.heal = systest.ReadOnly(p.t, p.path("state", "backups")) }, state: doctor.Fail, found: "cannot be written: ", repair: "or choose another with --home", heal: func(p *testHome) { p.heal() }},
+		{name: "read-only home", check: "database", hurt: func(p *testHome) { p.heal = systest.ReadOnly(p.t, p.path("state")) }, state: skip, found: "it cannot be checked: the home ", heal: func(p *testHome) { p.heal() }},
 		{name: "root that is gone", check: "roots", hurt: func(p *testHome) { p.write("[tools]\nroots = [\"/no/such/folder:ro\"]\n", 0o600, "config.toml") }, state: doctor.Warn, found: "the root /no/such/folder cannot be used", repair: "[tools] roots", heal: func(p *testHome) { p.do(os.Remove(p.path("config.toml"))) }},
 		{name: "another version runs", check: "version", answer: statusAnswer(map[string]any{"version": "v0.1"}), state: doctor.Warn, found: "hob v0.1 runs, and this program is hob test", repair: "hob service restart", well: skip},
 		{name: "built in the future", check: "clock", hurt: func(p *testHome) { p.world.Build.At = time.Now().Add(48 * time.Hour) }, state: doctor.Fail, found: "but this hob was built from a commit of", repair: "set the clock", heal: func(p *testHome) { p.world.Build.At = time.Time{} }},
