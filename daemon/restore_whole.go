@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"hob/daemon/event"
@@ -52,9 +53,12 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 	if err := o.prepare(); err != nil {
 		return done, err
 	}
+	if err := o.writable(o.Home, o.state(), o.lock()); err != nil {
+		return done, err
+	}
 	lock, err := sqlite.TakeLock(o.state())
 	if err != nil {
-		return done, err
+		return done, startFault(home, err)
 	}
 	defer func() {
 		if err != nil && isNew {
@@ -98,7 +102,10 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 	}
 	fail.Point("whole.ready")
 	if err := o.markWhole(fresh, kept); err != nil {
-		return done, fullDisk(err)
+		if exists(filepath.Join(o.state(), filepath.FromSlash(wholeMark))) {
+			return done, o.halfWay(err)
+		}
+		return done, homeFault(home, fullDisk(err))
 	}
 	if err := o.finishWhole(); err != nil {
 		return done, err
@@ -220,14 +227,25 @@ func secretMoves(fresh string) (list []move, err error) {
 	return list, err
 }
 
-// movable refuses what a rename cannot replace: a place where another disk is mounted.
+// movable refuses what a rename cannot replace: what hob may not move, and a place where another disk is mounted.
 func (o Options) movable(name string) error {
 	at := filepath.Join(o.Home, filepath.FromSlash(name))
+	parent := filepath.Dir(at)
+	for parent != o.Home && !exists(parent) { // it is made in the first that exists
+		parent = filepath.Dir(parent)
+	}
+	if err := o.writable(parent); err != nil {
+		return err
+	}
 	info, err := os.Lstat(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	// The rights of a file do not matter, but those of a folder do: its entry .. changes (rename(2)). EPERM is a file that is set immutable.
+	if err := o.writable(at); err != nil && (info.IsDir() || errors.Is(err, syscall.EPERM)) {
 		return err
 	}
 	same, err := sys.SameDisk(filepath.Dir(at), info)
@@ -270,8 +288,16 @@ func (o Options) finishWhole() error {
 		err = json.Unmarshal(text, &list)
 	}
 	if err != nil {
-		return fmt.Errorf("read the list of the restore: %w", err)
+		return o.halfWay(fmt.Errorf("read the list of the restore: %w", err))
 	}
+	if err := o.replaceAll(list); err != nil {
+		return o.halfWay(err)
+	}
+	return os.RemoveAll(stage)
+}
+
+// replaceAll makes each move of a restore, and removes its mark.
+func (o Options) replaceAll(list []move) error {
 	for _, m := range list {
 		if err := o.replace(m); err != nil {
 			return fmt.Errorf("put %s in its place: %w", m.Path, err)
@@ -282,10 +308,16 @@ func (o Options) finishWhole() error {
 	if err := toolset.RemoveMemory(o.state()); err != nil {
 		return err
 	}
-	if err := errors.Join(sys.SyncFolder(o.Home), sys.SyncFolder(o.state()), os.Remove(filepath.Join(o.state(), filepath.FromSlash(wholeMark)))); err != nil {
-		return err
+	return errors.Join(sys.SyncFolder(o.Home), sys.SyncFolder(o.state()), os.Remove(filepath.Join(o.state(), filepath.FromSlash(wholeMark))))
+}
+
+// halfWay turns an error after the mark into a fault that says what becomes of the restore.
+func (o Options) halfWay(err error) error {
+	hint := "the next start of hob, or the next hob backup restore, goes on with it"
+	if _, repair := sys.DiskProblem(err); repair != "" {
+		hint = repair + "; then " + hint
 	}
-	return os.RemoveAll(stage)
+	return &event.Fault{Kind: event.Unavailable, Text: "the restore of the home " + o.Home + " is half-way: " + err.Error(), Hint: hint, Err: err}
 }
 
 // replace puts one file or folder aside, and the new one in its place.
