@@ -23,6 +23,13 @@ func Save(path string, before, doc []byte) error {
 	if errors.Is(err, config.ErrChanged) {
 		return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
 	}
+	// The file is written under another name first, so what matters is the folder.
+	if bad := sys.Writable(filepath.Dir(path)); err != nil && bad != nil {
+		err = bad
+	}
+	if text, hint := sys.NamedDiskProblem(err); hint != "" {
+		return &cli.Problem{Code: cli.ExitFailed, Text: path + " cannot be written: " + text, Hint: hint}
+	}
 	return err
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // The home and the socket of a system-wide service.
@@ -259,7 +260,8 @@ func Explain(err error) (text, hint, kind string) {
 	if f, ok := event.AsFault(err); ok {
 		return f.Text, f.Hint, string(f.Kind)
 	}
-	return err.Error(), "", ""
+	_, hint = sys.DiskProblem(err)
+	return err.Error(), hint, ""
 }
 
 // Socket returns an HTTP client for the daemon's socket and the address that its requests have. False: there is no socket, and the address is that of the

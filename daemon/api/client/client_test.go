@@ -191,6 +191,10 @@ func TestProblems(t *testing.T) {
 	if text != "t" || hint != "h" || kind != "conflict" {
 		t.Errorf("%q %q %q", text, hint, kind)
 	}
+	text, hint, kind = client.Explain(&os.PathError{Op: "open", Path: "/f", Err: os.ErrPermission})
+	if text != "open /f: permission denied" || !strings.Contains(hint, "chmod") || kind != "" {
+		t.Errorf("%q %q %q", text, hint, kind)
+	}
 }
 
 func TestTool(t *testing.T) {
