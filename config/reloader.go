@@ -26,6 +26,7 @@ type Reloader struct {
 	mu       sync.Mutex // serializes reloads, and guards the following fields
 	doc      []byte     // the document of the current snapshot
 	readable bool
+	fallen   bool // Open could not use the file, and used the copy
 	wakes    map[chan struct{}]bool
 }
 
@@ -44,12 +45,20 @@ func Open(path, kept string, env []string) (*Reloader, error) {
 	// Current needs a snapshot even if nothing can be read.
 	l.now.Store(&state{snap: Default()})
 	_, _, err := l.reload(time.Time{}, true)
-	if kept != "" { // possibly left by a crash
-		if bad := os.Remove(kept + Unfinished); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
+	// Possibly left by a crash. Without it nothing is removed: on a disk that is mounted read-only that would be an error all the same.
+	if _, none := os.Lstat(kept + Unfinished); kept != "" && none == nil {
+		if bad := os.Remove(kept + Unfinished); bad != nil {
 			err = errors.Join(err, fmt.Errorf("clean up: %w", bad))
 		}
 	}
 	return l, err
+}
+
+// FromCopy reports whether Open could not use the file, and used the copy of the last good one.
+func (l *Reloader) FromCopy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fallen
 }
 
 // Current returns the snapshot in use.
@@ -118,7 +127,7 @@ func (l *Reloader) refuse(before *state, first bool, err error) {
 			next.snap, next.problems = before.snap, nil
 			next.err = errors.Join(err, fmt.Errorf("the copy of the last good file cannot be used either: %w", bad))
 		}
-		l.doc = doc
+		l.doc, l.fallen = doc, bad == nil && len(doc) > 0
 	}
 	// The same error again wakes no listener: a watched file is often read several times.
 	if before.err == nil || before.err.Error() != err.Error() {

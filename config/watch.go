@@ -66,7 +66,7 @@ func (l *Reloader) report(log *slog.Logger, acceptEmptyAt time.Time) bool {
 	case errors.Is(err, errEmptied):
 		return true
 	case err != nil && (before == nil || before.Error() != err.Error()):
-		log.Error("the configuration cannot be used; the last good one stays in use", "err", err)
+		log.Error("the configuration cannot be used; the one before stays in use", "err", err)
 	case err == nil && changed:
 		log.Info("configuration reloaded", "problems", len(problems))
 		for _, p := range problems {

@@ -91,3 +91,6 @@ func HoldGarbage() (release func()) { return holdGarbage() }
 func Upgrading(u sqlite.Upgrade) (end func()) {
 	return upgrading(u, sys.RealClock(), slog.New(slog.DiscardHandler))
 }
+
+// OpenConfig reads the config of a home as a start does.
+func OpenConfig(home string, log *slog.Logger) { openConfig(Options{Home: home}, log) }

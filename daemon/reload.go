@@ -30,8 +30,14 @@ import (
 // and reports that.
 func openConfig(o Options, log *slog.Logger) *config.Reloader {
 	file, err := config.Open(o.config(), filepath.Join(o.state(), "config.good.toml"), os.Environ())
-	if err != nil {
+	_, unused := file.Problems()
+	switch {
+	case unused != nil && file.FromCopy():
 		log.Error("the config cannot be read: hob runs on the last good one", "err", err)
+	case unused != nil:
+		log.Error("the config cannot be read, and there is no good one from before: hob runs on its defaults", "err", err)
+	case err != nil:
+		log.Warn("the config was read, and what an earlier start has left beside its copy cannot be removed", "err", err)
 	}
 	return file
 }
