@@ -105,3 +105,24 @@ func TestRestoreThatIsHalfWay(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// A file that hob may not read is named, and nothing is left out.
+func TestBackupOfWhatHobMayNotRead(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	home, _ := livedIn(t)
+	put(t, "x", home, "workspace", "deep", "closed")
+	closed := filepath.Join(home, "workspace", "deep", "closed")
+	if err := os.Chmod(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "b.tar.gz")
+	_, err := daemon.SaveWhole(t.Context(), home, daemon.WholeOptions{Path: to})
+	if f, ok := event.AsFault(err); !ok || !strings.Contains(f.Text, "hob may not read workspace/deep/closed") || !strings.Contains(f.Hint, "chmod") {
+		t.Errorf("%v, %+v", err, f)
+	}
+	if _, err := os.Stat(to); err == nil {
+		t.Error("there is a backup")
+	}
+}

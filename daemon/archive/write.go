@@ -19,6 +19,7 @@ import (
 
 	"filippo.io/age"
 
+	"hob/daemon/event"
 	"hob/daemon/sys"
 )
 
@@ -83,12 +84,12 @@ func (w *Writer) File(ctx context.Context, name string, root *os.Root, from stri
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return unread(name, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return unread(name, err)
 	}
 	if !info.Mode().IsRegular() {
 		w.manifest.Skipped = append(w.manifest.Skipped, name)
@@ -110,7 +111,7 @@ func (w *Writer) File(ctx context.Context, name string, root *os.Root, from stri
 	}
 	after, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return unread(name, err)
 	}
 	changed := n < size || after.Size() != size || !after.ModTime().Equal(info.ModTime())
 	w.manifest.Files = append(w.manifest.Files, File{Path: name, Bytes: size, SHA256: hex.EncodeToString(hash.Sum(nil)), Changed: changed})
@@ -124,7 +125,7 @@ func (w *Writer) Tree(ctx context.Context, name, dir string) (err error) {
 		return w.folder(name, w.manifest.Made)
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return unread(name, err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	return w.below(ctx, name, root, ".")
@@ -137,7 +138,7 @@ func (w *Writer) below(ctx context.Context, name string, root *os.Root, dir stri
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return unread(name, err)
 	}
 	if err := w.folder(name, w.manifest.Made); err != nil {
 		return err
@@ -160,6 +161,16 @@ func (w *Writer) below(ctx context.Context, name string, root *os.Root, dir stri
 		}
 	}
 	return nil
+}
+
+// unread turns the error of reading a file or folder into a fault if hob may not read it. A backup without it would not be of everything.
+func unread(name string, err error) error {
+	err = fmt.Errorf("read %s: %w", name, err)
+	if errors.Is(err, fs.ErrPermission) {
+		const hint = "change its owner or permissions with chown or chmod, or move it out of the home"
+		return &event.Fault{Kind: event.Clash, Text: "hob may not read " + name + " of the home: no backup was made", Hint: hint, Err: err}
+	}
+	return err
 }
 
 // listed reads a folder, in the order of the names.
