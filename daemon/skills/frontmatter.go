@@ -201,7 +201,8 @@ func (d *decoder) list(first string) (any, error) {
 			s = strings.TrimSpace(s)
 		} else {
 			i := strings.IndexAny(s, ",]")
-			if i < 0 || strings.ContainsAny(s[:i], "[{&*") {
+			// Only the first character makes an anchor, an alias or a tag: "Bash(git:*)" is a text.
+			if i < 0 || strings.ContainsAny(s[:i], "[{") || strings.ContainsRune("&*!", rune(s[0])) {
 				break
 			}
 			item, s = strings.TrimSpace(s[:i]), s[i:]

@@ -21,6 +21,7 @@ func TestFrontMatter(t *testing.T) {
 		"goes on":          {"name: one\n  two\n  three\nlicense: x", skills.Front{"name": "one two three", "license": "x"}},
 		"below":            {"name:\n  one two\n  three", skills.Front{"name": "one two three"}},
 		"flow list":        {`name: [x, "y, z", 'w'] # rest`, skills.Front{"name": []string{"x", "y, z", "w"}}},
+		"patterns":         {`allowed-tools: [Bash(git:*), mcp__a__*, "x"]`, skills.Front{"allowed-tools": []string{"Bash(git:*)", "mcp__a__*", "x"}}},
 		"block list":       {"name:\n  - x\n  - \"y\"\nlicense:\n- z", skills.Front{"name": []string{"x", "y"}, "license": []string{"z"}}},
 		"map":              {"name:\n  version: \"1.0\"\n  author: me\nlicense: x", skills.Front{"name": map[string]string{"version": "1.0", "author": "me"}, "license": "x"}},
 		"empty":            {"name:\nlicense: x", skills.Front{"name": "", "license": "x"}},
@@ -45,6 +46,7 @@ func TestFrontMatter(t *testing.T) {
 		"an anchor": "name: &x y", "an alias": "name: *x", "a tag": "name: !!binary x", "a flow map": "name: {b: c}", "a nested list": "name: [[b]]", "an open quote": `name: "x`,
 		"a nested map": "name:\n  b:\n    c: d", "an alias in a list": "name:\n  - *x", "an alias in a map": "name:\n  b: *x", "a mix": "name:\n  - x\n  b: c", "no key": "just words", "the end of a map": "name: x\n}",
 		"after a quote": `name: "x" y`, "twice": "name: x\nname: y", "an indented key": "  a: x", "an open list": "name: [b, c",
+		"an alias in brackets": "name: [b, *x]", "an anchor in brackets": "name: [&x b]", "a tag in brackets": "name: [!!binary x]",
 	} {
 		if got, err := skills.Decode(text); err == nil {
 			t.Errorf("%s is read as %#v", what, got)
