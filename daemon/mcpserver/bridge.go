@@ -31,7 +31,7 @@ func Bridge(ctx context.Context, version string, in io.ReadCloser, out io.WriteC
 		Logger: log, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	server.AddReceivingMiddleware(b.forward)
-	err = server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+	err = server.Run(ctx, newLines(in, out))
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		err = nil
 	}

@@ -61,7 +61,7 @@ func SystemInfo(ctx context.Context, version string, in io.ReadCloser, out io.Wr
 	add(s, "system_info", "Describe this machine: system, processors, load, memory, uptime.", systemInfo)
 	add(s, "disk_info", "List the mounted disks with their sizes and free space.", diskInfo)
 	add(s, "network_info", "List the network interfaces with their addresses.", networkInfo)
-	err := s.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+	err := s.Run(ctx, newLines(in, out))
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
 	}
