@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -74,7 +75,11 @@ func (b *bridge) forward(next mcp.MethodHandler) mcp.MethodHandler {
 			if p != nil {
 				list.Cursor = p.Cursor
 			}
-			return b.session.ListTools(ctx, list)
+			r, err := b.session.ListTools(ctx, list)
+			if err != nil {
+				return nil, own(err)
+			}
+			return r, nil
 		case *mcp.CallToolParamsRaw:
 			if s, ok := req.GetSession().(*mcp.ServerSession); ok {
 				b.caller.Store(s)
@@ -87,10 +92,22 @@ func (b *bridge) forward(next mcp.MethodHandler) mcp.MethodHandler {
 				call.Meta = mcp.Meta{}
 				call.SetProgressToken(token)
 			}
-			return b.session.CallTool(ctx, call)
+			r, err := b.session.CallTool(ctx, call)
+			if err != nil {
+				return nil, own(err)
+			}
+			return r, nil
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// own is hob's own answer, without what the client in between says about it.
+func own(err error) error {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return e
+	}
+	return err
 }
 
 // progress passes the progress of a call back.

@@ -262,6 +262,9 @@ func TestLongCallsReportProgress(t *testing.T) {
 			if err != nil || len(r.Content) != 1 || r.Content[0].(*mcp.TextContent).Text != `seen {"a":1}` || said != "mine look has been running for 5s" {
 				t.Errorf("%+v, %v; reported: %q", r, err, said)
 			}
+			if _, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "nonesuch"}); way != "HTTP" && (err == nil || err.Error() != `calling "tools/call": unknown tool "nonesuch"`) {
+				t.Errorf("an unknown tool: %v", err)
+			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
