@@ -200,6 +200,9 @@ func (r *run) finalMessage(t turn.Turn, f turn.Finish) (event.Out, bool) {
 	}
 	if f.State == turn.Failed {
 		out.Body = "I could not finish this: " + f.Why + "."
+		if t.ReplyTo.Channel() == event.Endpoint { // the owner has not seen the request
+			out.Body = fmt.Sprintf("I could not finish a request of the program %s: %s.", t.ReplyTo.Local(), f.Why)
+		}
 		if place := r.ownerAddress(t); place != out.To || out.To == event.ToNone {
 			out.To, out.ReplyRef = event.ToOwner, "" // errors go to the owner only
 		}

@@ -135,7 +135,7 @@ func checks() []check {
 		{"outbox", "messages are sent without delay", "what hob says does not arrive", answered, limited(checkOutbox)},
 		{"mcp", "MCP servers can be used, and you have accepted them", "hob cannot use the tools of a server that waits or fails", answered, limited(checkMCP)},
 		{"accounts", "hob can sign in to your accounts", "hob cannot see what is in an account that it cannot use", answered, limited(checkAccounts)},
-		{"skills", "the skills in the workspace are in use", "hob does not use a skill that you have not accepted", answered, limited(checkSkills)},
+		{"skills", "the skills in the workspace are in use", "of a skill, hob uses only what you have accepted", answered, limited(checkSkills)},
 		{"sandbox", "commands run in a sandbox", "without one, commands run with all your rights", nil, limited(checkSandbox)},
 		{"backup", "the newest backup is recent and whole", "a damaged disk takes everything that was not copied", open, checkBackup},
 		{"leftovers", "no files of an earlier run are left", "files that a crash left behind take room and mislead", open, checkLeftovers},

@@ -92,7 +92,8 @@ func brokenMachine() []brokenCase {
 		{name: "server to accept", check: "mcp", answer: rows("/v1/mcp", map[string]any{"name": "notes", "state": "changed"}), state: doctor.Warn, found: "notes waits until you accept", repair: "hob mcp accept notes", well: skip},
 		{name: "server down", check: "mcp", answer: rows("/v1/mcp", map[string]any{"name": "notes", "state": "off", "problem": "it failed: exit 1"}), state: doctor.Fail, found: "notes: it failed", repair: "hob mcp test notes", well: skip},
 		{name: "account refused", check: "accounts", answer: rows("/v1/accounts", map[string]any{"name": "home", "problem": "the password is refused"}), state: doctor.Fail, found: "home: the password is refused", repair: "hob account test home", well: skip},
-		{name: "skill changed", check: "skills", answer: rows("/v1/skills", map[string]any{"name": "tidy", "state": "changed"}), state: doctor.Warn, found: "tidy is not accepted", repair: "hob skills trust tidy", well: skip},
+		{name: "skill changed", check: "skills", answer: rows("/v1/skills", map[string]any{"name": "tidy", "state": "changed"}), state: doctor.Warn, found: "the copy that you accepted stays in use", repair: "hob skills trust tidy", well: skip},
+		{name: "skill new", check: "skills", answer: rows("/v1/skills", map[string]any{"name": "tidy", "state": "new"}), state: doctor.Warn, found: "tidy is not accepted", repair: "hob skills trust tidy", well: skip},
 		{name: "skill broken", check: "skills", answer: rows("/v1/skills", map[string]any{"name": "tidy", "state": "broken", "problem": "no description"}), state: doctor.Warn, found: "tidy: no description", repair: "hob skills check tidy", well: skip},
 	}
 }

@@ -251,8 +251,10 @@ func checkSkills(ctx context.Context, s *facts) Result {
 		switch {
 		case k.Problem != "":
 			r.add(Warn, "hob skills check "+k.Name, "%s: %s", k.Name, k.Problem)
-		case slices.Contains([]string{"new", "asked", "changed"}, k.State):
-			r.add(Warn, fmt.Sprintf("read it, then: hob skills trust %s", k.Name), "%s is not accepted as it is now", k.Name)
+		case k.State == "changed":
+			r.add(Warn, fmt.Sprintf("read it, then: hob skills trust %s", k.Name), "%s has changed: the copy that you accepted stays in use", k.Name)
+		case k.State == "new", k.State == "asked":
+			r.add(Warn, fmt.Sprintf("read it, then: hob skills trust %s", k.Name), "%s is not accepted", k.Name)
 		}
 	})
 	return r.or("%s", console.Plural(n, "skill"))
