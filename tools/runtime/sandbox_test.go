@@ -235,6 +235,7 @@ func TestMarks(t *testing.T) {
 			if want := []string{"a/b/new", "backdated", "changed", "many", "there"}; !slices.Equal(got, want) {
 				t.Errorf("%v, want %v", got, want)
 			}
+			b.run(t, sh("sleep 0.05")) // the clock of the file system ticks every few milliseconds
 			b.background(t, "echo x > late")
 			if r := b.report(t); len(r.Marks) != 1 || r.Marks[0].Path != filepath.Join(b.dir, "late") {
 				t.Errorf("%+v", r)
