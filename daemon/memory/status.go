@@ -48,7 +48,7 @@ const mostSkipped = 100
 const statusQuery = `SELECT (SELECT count(*) FROM files), (SELECT coalesce(sum(n), 0) FROM tally), (SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'memory'),
 	(SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'context'), (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())`
 
-// Status describes the index as it is, without bringing it up to date. A sync that failed is tried again, so that Error is true now.
+// Status describes the index as it is, without bringing it up to date. A sync that failed is tried again; if that takes longer, Error is that of the try before.
 func (x *Index) Status(ctx context.Context) (Status, error) {
 	x.mu.Lock()
 	failed := x.last.Err != ""
@@ -60,7 +60,6 @@ func (x *Index) Status(ctx context.Context) (Status, error) {
 	s := Status{Running: x.run != nil, Synced: x.last.At, Read: x.last.Read, Gone: x.last.Gone, Problems: x.last.Problems, Error: x.last.Err, Hint: x.last.Hint, Watching: x.watching.Load()}
 	if x.run != nil {
 		s.Left = int(x.run.left.Load())
-		s.Error, s.Hint = "", "" // of the one before
 	}
 	x.mu.Unlock()
 	err := x.use(ctx, func(db *sqlite.DB) error {

@@ -334,7 +334,16 @@ func (x *Index) fresh(ctx context.Context) (note string) {
 				return "the index could not be brought up to date: " + advised(r.err)
 			}
 		case <-ctx.Done():
-			return fmt.Sprintf("the index is being made: %d of %d changed files are missing", r.left.Load(), r.total.Load())
+			note = fmt.Sprintf("the index is being made: %d of %d changed files are missing", r.left.Load(), r.total.Load())
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			if before := x.last; before.Err != "" {
+				note += "; the try before failed: " + before.Err
+				if before.Hint != "" {
+					note += "; " + before.Hint
+				}
+			}
+			return note
 		}
 		if current(x) {
 			break
