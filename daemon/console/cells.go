@@ -120,6 +120,20 @@ func (c *cells) text(line string) string {
 	return b.String()
 }
 
+// rows returns what is drawn of a line that is laid out, row by row. The last row is empty if the one before it is full.
+func (c *cells) rows(line string) []string {
+	c.mu.Lock()
+	room, width := c.width-c.lead, max(c.width, 1)
+	c.mu.Unlock()
+	var list []string
+	rest := []rune(line)
+	for room = max(room, 0); len(rest) >= room; room = width {
+		list = append(list, c.shown(string(rest[:room])))
+		rest = rest[room:]
+	}
+	return append(list, c.shown(string(rest)))
+}
+
 // layout adds the tails that the cells of a line need for their columns, and returns the new place of the cursor. A line break fills its
 // row, and so does a wide character that does not fit into the last column: a terminal then draws it in the next row.
 func (c *cells) layout(before, after string) (line string, pos int) {

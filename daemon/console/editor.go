@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"strings"
 
@@ -29,6 +30,7 @@ type lineEditor struct {
 // typed is a line that the editor returned.
 type typed struct {
 	line string
+	rows []string // the line as it was drawn after the prompt
 	err  error
 }
 
@@ -62,7 +64,7 @@ func (d *lineEditor) edit() error {
 			t.line = strings.TrimRight(t.line, "\r\n")
 		} else {
 			line, err := d.term.ReadLine()
-			t = typed{d.typing.text(line), err}
+			t = typed{d.typing.text(line), d.typing.rows(line), err}
 			d.typing.clear()
 		}
 		d.lines <- t
@@ -87,6 +89,7 @@ func (d *lineEditor) close() {
 
 // leave removes the prompt and ends its line, so that later output begins on a new one.
 func (d *lineEditor) leave() {
+	d.view.entered("", 0)
 	d.view.runs("")
 	d.Break()
 	d.editing = false
@@ -147,6 +150,9 @@ func (d *lineEditor) fit() {
 func (d *lineEditor) typed(b []byte) {
 	if d.term != nil {
 		b = d.typing.put(b)
+		if d.editing && bytes.IndexByte(b, enter) >= 0 {
+			d.view.pause()
+		}
 	}
 	d.keys.put(b)
 }
@@ -168,8 +174,17 @@ func (d *lineEditor) wipe(prompt string) {
 	d.reprompt(prompt)
 }
 
-// ended records that the line was entered.
-func (d *lineEditor) ended() { d.editing = false }
+// enter is the key that ends a line. Within a paste, and with Alt, typing turns it into another key.
+const enter = '\r'
+
+// ended records that a line was entered. It stays on the screen, above the live part.
+func (d *lineEditor) ended(t typed) {
+	d.editing = false
+	if t.err != nil || d.term == nil {
+		t.rows = nil
+	}
+	d.view.entered(d.prompt+strings.Join(t.rows, "\n"), len(t.rows))
+}
 
 // Stream implements screen.
 func (d *lineEditor) Stream(piece string) { d.view.stream(piece) }

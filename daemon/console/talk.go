@@ -339,7 +339,7 @@ func (k *talk) interrupted(ctx context.Context) error {
 
 // entered handles an entered line: a file to attach, an answer to the question asked last, or a message or part of one.
 func (k *talk) entered(ctx context.Context, l typed) error {
-	k.editor.ended()
+	k.editor.ended(l)
 	if l.err != nil {
 		return errLeave
 	}

@@ -37,6 +37,8 @@ type view struct {
 	status  string   // what runs; "" is nothing
 	held    []string // blocks that arrived while an answer grew
 	live    []string // the lines of the live part on the screen
+	paused  bool     // nothing is drawn until entered
+	waiting string   // finished text that came meanwhile
 	verbose bool     // questions show the canonical form of calls
 	plain   bool     // the message is shown as it is, not as Markdown
 	after   string   // below each message: an empty line where more follows
@@ -190,6 +192,10 @@ func (v *view) draw(finished string) {
 		}
 		return
 	}
+	if v.paused {
+		v.waiting += finished
+		return
+	}
 	w, h := v.size()
 	next := v.lines(w, h)
 	// Lines that stay as they are are not drawn again.
@@ -200,20 +206,49 @@ func (v *view) draw(finished string) {
 	if finished == "" && same == len(next) && same == len(v.live) {
 		return
 	}
-	up := 0
-	for _, line := range v.live[same:] {
-		up += max(1, (columns(line)+w-1)/max(w, 1)) // a narrower terminal has wrapped it
+	v.redraw(rows(v.live[same:], w), finished, next, same)
+}
+
+// rows is how many rows of the screen the lines take. A narrower terminal has wrapped some.
+func rows(lines []string, width int) (n int) {
+	for _, line := range lines {
+		n += max(1, (columns(line)+width-1)/max(width, 1))
 	}
+	return n
+}
+
+// redraw writes finished text so many rows above the cursor, in the place of what stands there, and below it the new live part from a line on.
+func (v *view) redraw(up int, finished string, live []string, from int) {
 	out := strings.Repeat(upOne, up)
 	if up > 0 {
 		out += clearBelow
 	}
 	out += finished
-	for _, line := range next[same:] {
+	for _, line := range live[from:] {
 		out += line + "\n"
 	}
-	v.live = next
+	v.live = live
 	v.write(freeze + out + thaw)
+}
+
+// pause stops the drawing until entered, because the cursor is about to leave the input line.
+func (v *view) pause() { v.paused = v.look.Moves }
+
+// entered moves a line, which was entered below the live part and took so many rows, above it. With 0 rows there is none.
+func (v *view) entered(line string, taken int) {
+	finished := v.waiting
+	v.paused, v.waiting = false, ""
+	w, h := v.size()
+	up := rows(v.live, w) + taken
+	switch {
+	case taken == 0 || len(v.live) == 0:
+		v.draw(finished)
+	case up >= h: // its beginning has left the screen, where nothing can be drawn again
+		v.live = nil
+		v.draw(finished)
+	default:
+		v.redraw(up, line+"\n"+finished, v.lines(w, h), 0)
+	}
 }
 
 // lines returns the live part for a screen.
