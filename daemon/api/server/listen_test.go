@@ -173,14 +173,19 @@ func TestAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = busy.Close() }()
-	if l, err := net.Listen("tcp", server.DefaultAddr); err == nil { // else somebody else holds it
-		defer func() { _ = l.Close() }()
-	}
+	whileDefaultIsTaken(t, func() bool {
+		s, err := server.Listen(t.Context(), server.Config{State: shortDir(t), Addr: server.DefaultAddr})
+		if err == nil {
+			_ = s.Close()
+		}
+		f, ok := event.AsFault(err)
+		return ok && f.Kind == event.Clash && f.Hint != ""
+	})
 	for addr, want := range map[string]event.FaultKind{
 		"0.0.0.0:0": event.Invalid, ":0": event.Invalid, "[::]:0": event.Invalid, "192.168.1.1:0": event.Invalid, "example.com:0": event.Invalid,
 		"127.0.0.1": event.Invalid, "nonsense": event.Invalid, "[::ffff:8.8.8.8]:0": event.Invalid,
 		"127.0.0.1:99999": event.Invalid, "127.0.0.1:-1": event.Invalid, "127.0.0.1:http": event.Invalid, "127.0.0.1:": event.Invalid,
-		busy.Addr().String(): event.Clash, server.DefaultAddr: event.Clash,
+		busy.Addr().String(): event.Clash,
 	} {
 		state := shortDir(t)
 		_, err := server.Listen(t.Context(), server.Config{State: state, Addr: addr})
@@ -207,21 +212,36 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestDefaultFallsBack holds the default port, if it is free, and sees hob take another.
+// whileDefaultIsTaken calls try while this test, or somebody else, holds the default port. A hob of a test beside this one may let go of it just then,
+// so a try that fails counts only if the port was this test's.
+func whileDefaultIsTaken(t *testing.T, try func() bool) {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", server.DefaultAddr)
+		ok := try()
+		if err == nil {
+			_ = l.Close()
+		}
+		if ok {
+			return
+		}
+		if err == nil {
+			break
+		}
+	}
+	t.Error("hob did not notice that the default port is taken")
+}
+
+// TestDefaultFallsBack sees hob take another port than the default one.
 func TestDefaultFallsBack(t *testing.T) {
-	if l, err := net.Listen("tcp", server.DefaultAddr); err == nil {
-		defer func() { _ = l.Close() }()
-	}
-	s, err := server.Listen(t.Context(), server.Config{State: shortDir(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !s.Moved() || s.Addr() == server.DefaultAddr || !strings.HasPrefix(s.Addr(), "127.0.0.1:") {
-		t.Errorf("it took %s", s.Addr())
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	whileDefaultIsTaken(t, func() bool {
+		s, err := server.Listen(t.Context(), server.Config{State: shortDir(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		return s.Moved() && s.Addr() != server.DefaultAddr && strings.HasPrefix(s.Addr(), "127.0.0.1:")
+	})
 }
 
 func TestSocketThatIsThere(t *testing.T) {
