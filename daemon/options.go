@@ -84,7 +84,7 @@ func (o Options) unprepare() (err error) {
 	return err
 }
 
-// CheckHome returns a fault if hob may not write to a folder or file of the home that it needs. What is missing is made at a start.
+// CheckHome returns a fault for the first file or folder of the home that hob may not write to. Missing ones are no fault: a start makes them.
 func CheckHome(home string) error {
 	o := Options{Home: home}
 	list := []string{o.Home, o.workspace(), o.state(), o.lock(), o.database(), o.database() + "-wal", o.database() + "-shm"}

@@ -120,7 +120,7 @@ func (c *cells) text(line string) string {
 	return b.String()
 }
 
-// rows returns what is drawn of a line that is laid out, row by row. The last row is empty if the one before it is full.
+// rows splits a line into the rows that the terminal shows. The last row is empty if the row before it is full.
 func (c *cells) rows(line string) []string {
 	c.mu.Lock()
 	room, width := c.width-c.lead, max(c.width, 1)

@@ -131,7 +131,7 @@ func checks() []check {
 		{"inotify", "the kernel lets hob watch enough folders", "changes in the folders above the limit are seen late", answered, limited(checkInotify)},
 		{"questions", "no question waits for you", "what hob wants to do waits until you have answered", answered, checkQuestions},
 		{"failures", "nothing was given up within a day", "hob does not try again by itself what it has given up", answered, limited(checkFailures)},
-		{"held", "no message and no input waits for your decision", "what is held is sent or done only after you say so", answered, checkHeld},
+		{"held", "no message and no input is held", "hob does not send a held message or run a held input until you decide", answered, checkHeld},
 		{"outbox", "messages are sent without delay", "what hob says does not arrive", answered, limited(checkOutbox)},
 		{"mcp", "MCP servers can be used, and you have accepted them", "hob cannot use the tools of a server that waits or fails", answered, limited(checkMCP)},
 		{"accounts", "hob can sign in to your accounts", "hob cannot see what is in an account that it cannot use", answered, limited(checkAccounts)},
