@@ -11,12 +11,10 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash"
 	"mime"
 	"net/url"
-	"reflect"
 	"strings"
 
 	"hob/daemon/api"
@@ -151,36 +149,11 @@ func (c *contents) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &c.list[0].Text)
 }
 
-// wrongJSON says what is wrong with a body in the program's terms: the decoder's own error speaks of Go types.
-func wrongJSON(err error) string {
-	var typ *json.UnmarshalTypeError
-	if !errors.As(err, &typ) {
-		return strings.TrimPrefix(err.Error(), "json: ")
-	}
-	want := "a number"
-	switch typ.Type.Kind() {
-	case reflect.String:
-		want = "a text"
-	case reflect.Bool:
-		want = "true or false"
-	case reflect.Slice, reflect.Array:
-		want = "a list"
-	case reflect.Struct, reflect.Map:
-		want = "an object"
-	}
-	got, _, _ := strings.Cut(typ.Value, " ") // "number 3.5"
-	text := "want " + want + ", got " + map[string]string{"string": "a text", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[got]
-	if typ.Field != "" {
-		text = typ.Field + ": " + text
-	}
-	return text
-}
-
 // Parse reads the body of a request. Its errors are *Refusal.
 func Parse(body []byte) (c Conversation, _ error) {
 	var r request
 	if err := json.Unmarshal(body, &r); err != nil {
-		return c, refuse("", "", `send {"model": "hob", "messages": [{"role": "user", "content": "…"}]}`, "the request's body is not understood: %s", wrongJSON(err))
+		return c, refuse("", "", `send {"model": "hob", "messages": [{"role": "user", "content": "…"}]}`, "the request's body is not understood: %s", api.BodyProblem(err))
 	}
 	if err := unsupported(r); err != nil {
 		return c, err

@@ -58,11 +58,11 @@ func TestFormsOfContent(t *testing.T) {
 func TestWrongTypes(t *testing.T) {
 	for body, want := range map[string]string{
 		`[]`:                         "want an object, got a list",
-		`{"messages": "x"}`:          "messages: want a list, got a text",
-		`{"messages": [5]}`:          "messages: want an object, got a number",
-		`{"stream": "yes"}`:          "stream: want true or false, got a text",
-		`{"user": 7}`:                "user: want a text, got a number",
-		`{"messages": [{"role":5}]}`: "messages.role: want a text, got a number",
+		`{"messages": "x"}`:          `"messages": want a list, got a text`,
+		`{"messages": [5]}`:          `"messages": want an object, got a number`,
+		`{"stream": "yes"}`:          `"stream": want true or false, got a text`,
+		`{"user": 7}`:                `"user": want a text, got a number`,
+		`{"messages": [{"role":5}]}`: `"messages.role": want a text, got a number`,
 	} {
 		if _, err := completions.Parse([]byte(body)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("%s: %v, want %q", body, err, want)

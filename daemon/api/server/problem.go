@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
-	"strconv"
-	"strings"
 	"time"
 
 	"hob/daemon/api"
@@ -153,37 +150,10 @@ func decode(r *http.Request, v any) error {
 	return nil
 }
 
-// badBody says what is wrong with a body in the caller's terms: the decoder's own error speaks of Go types.
+// badBody is the fault of a body that cannot be decoded.
 func badBody(err error) error {
 	if f, ok := event.AsFault(err); ok { // a type of package api has refused the value
 		return f
 	}
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	var typ *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &typ):
-		got, _, _ := strings.Cut(typ.Value, " ") // "number 3.5"
-		text = "want " + wanted(typ.Type.Kind()) + ", got " + map[string]string{"string": "a text", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[got]
-		if typ.Field != "" {
-			text = strconv.Quote(typ.Field) + ": " + text
-		}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		text = "it ends too early"
-	}
-	return &event.Fault{Kind: event.Invalid, Text: "the request's body is not understood: " + text, Err: err}
-}
-
-// wanted is the JSON name of what a kind of Go value is read from.
-func wanted(k reflect.Kind) string {
-	switch k {
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	}
-	return "a number"
+	return &event.Fault{Kind: event.Invalid, Text: "the request's body is not understood: " + api.BodyProblem(err), Err: err}
 }
