@@ -355,8 +355,17 @@ func (r *harness) once(id, text string) {
 
 var errUnsettled = errors.New("not settled")
 
-// settle lets the running daemon finish everything: nothing waits, runs, or is on its way.
-func (r *harness) settle() error { return r.settleWithin(settleTime) }
+// settle lets the running daemon finish everything: nothing waits, runs, or is on its way. A daemon that does not settle
+// is ended, and its last log lines and the stacks of its goroutines are part of the error.
+func (r *harness) settle() error {
+	err := r.settleWithin(settleTime)
+	if err == nil || ended(r.proc) {
+		return err
+	}
+	r.proc.signal(syscall.SIGQUIT) // the Go runtime writes all stacks and ends the process
+	r.proc.ended(stopTime)
+	return fmt.Errorf("%w\nand with all stacks:\n%s", err, r.proc.said)
+}
 
 func (r *harness) settleWithin(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+startTime)

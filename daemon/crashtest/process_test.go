@@ -106,7 +106,7 @@ func untilEvery(pause, within time.Duration, holds func() bool) bool {
 	return true
 }
 
-// tail keeps the last bytes that were written to it.
+// tail keeps the last 128 KB that were written to it: enough for the log of a minute and for the stacks of all goroutines.
 type tail struct {
 	mu sync.Mutex
 	b  []byte
@@ -116,7 +116,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, b...)
-	if over := len(t.b) - 8<<10; over > 0 {
+	if over := len(t.b) - 128<<10; over > 0 {
 		t.b = t.b[over:]
 	}
 	return len(b), nil
