@@ -19,15 +19,26 @@ import (
 // and the real cost replaces the reservation when it ends. What is reserved therefore counts as spent here.
 func budgetLine(b api.Budget) string {
 	money, tokens := spentText(b.Used.Micros(), b.ReservedMicros, b.UsedTokens), console.Thousands(b.UsedTokens+b.ReservedTokens)+" tokens"
-	return money + " " + capText(b.PerDayMicros, console.Money) + percentText(b.Used.Micros()+b.ReservedMicros, b.PerDayMicros) + " · " +
+	return money + " " + capText(b.PerDayMicros, console.Money) + moneyPercent(b) + " · " +
 		// Models without a known price are limited by tokens instead of money.
 		tokens + " " + capText(b.PerDayTokens, console.Thousands[int64]) + percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens)
 }
 
+// moneyPercent is how much of the cap is used and reserved, in percent; nothing if that is unknown.
+func moneyPercent(b api.Budget) string {
+	if spentText(b.Used.Micros(), b.ReservedMicros, b.UsedTokens) == unknown {
+		return ""
+	}
+	return percentText(b.Used.Micros()+b.ReservedMicros, b.PerDayMicros)
+}
+
+// unknown is shown in place of money if only tokens without a known price were used.
+const unknown = "unknown"
+
 // spentText is the money used and reserved. It is unknown if only tokens without a known price were used.
 func spentText(used, reserved, tokens int64) string {
 	if used+reserved == 0 && tokens > 0 {
-		return "unknown"
+		return unknown
 	}
 	return console.Money(used + reserved)
 }
@@ -47,12 +58,11 @@ func capText(most int64, show func(int64) string) string {
 func budgetPage(b api.Budget, p layout) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, b.Day)
-	// used, held and most have the unit that show expects: millionths of money, or tokens.
-	row := func(name, usedUp string, used, held, most int64, show func(int64) string) {
-		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, usedUp, show(held), capText(most, show), percentText(used+held, most))))
+	row := func(name, used, reserved, most, percent string) {
+		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, used, reserved, most, percent)))
 	}
-	row("money", spentText(b.Used.Micros(), 0, b.UsedTokens), b.Used.Micros(), b.ReservedMicros, b.PerDayMicros, console.Money)
-	row("tokens", console.Thousands(b.UsedTokens), b.UsedTokens, b.ReservedTokens, b.PerDayTokens, console.Thousands)
+	row("money", spentText(b.Used.Micros(), 0, b.UsedTokens), console.Money(b.ReservedMicros), capText(b.PerDayMicros, console.Money), moneyPercent(b))
+	row("tokens", console.Thousands(b.UsedTokens), console.Thousands(b.ReservedTokens), capText(b.PerDayTokens, console.Thousands[int64]), percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens))
 	// Stored caps hide those of the config, which a person who edits the config would otherwise wonder about.
 	if b.Set {
 		fmt.Fprintln(&out, p.line("these caps were set by hob budget set; back to those of the config: hob budget set --config"))

@@ -79,7 +79,7 @@ func contextWriteCommand(a *cli.App) *cobra.Command {
 	var overwrite bool
 	cmd := &cobra.Command{
 		Use: "write ITEM [TEXT|-]", Short: "Keep a text, a web page or a file", Args: cli.AtLeast(1, "an ITEM"), ValidArgsFunction: cli.Complete(a, api.ContextItems),
-		Long: "Keep a text under a name. ITEM is a path of your choice (projects/garden), an address (https://…) or a file (/…, ~/… or ./…); agent:, url: or disk: before it\n" +
+		Long: "Keep a text under a name. ITEM is a path of your choice (projects/garden), an address (https://…) or a file (/…, ~/…, ./… or ../…); agent:, url: or disk: before it\n" +
 			"says which. Of an address or a file without TEXT, what it says now is kept. - reads TEXT from the standard input.",
 		Example: "  hob context write projects/garden \"tomatoes: row 3\"\n  hob context write --overwrite projects/garden - < garden.md\n  hob context write https://example.org/opening-hours",
 		RunE: func(cmd *cobra.Command, args []string) error {

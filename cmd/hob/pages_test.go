@@ -12,6 +12,14 @@ import (
 	"hob/daemon/console"
 )
 
+// A share of the cap is not said of money that is unknown.
+func TestUnknownMoneyHasNoShare(t *testing.T) {
+	got, err := main.Pages()["budget"]([]byte(`{"budget":{"per_day_micros":5000000,"tokens_used":40,"tokens_per_day":100}}`), time.UTC, 0)
+	if err != nil || !strings.Contains(got, "money   unknown used · 0.00 reserved · of 5.00\n") || !strings.Contains(got, "of 100 (40 %)\n") {
+		t.Errorf("%v: %s", err, got)
+	}
+}
+
 // TestPages draws each page at two widths with fixed times in a fixed zone.
 func TestPages(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")

@@ -79,10 +79,16 @@ func unarchiveCommand(a *cli.App) *cobra.Command {
 }
 
 // eachSession carries out a verb for each of several sessions. The first failure ends it, and names what was done before.
-func eachSession(ctx context.Context, a *cli.App, verb api.Verb[api.None, api.Done], names []string, done string) error {
+func eachSession(ctx context.Context, a *cli.App, verb api.Verb[api.None, api.Done], args []string, done string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
+	}
+	var names []string
+	for _, name := range args {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	for i, name := range names {
 		if _, err := client.Do(ctx, c, verb, name, api.None{}); err != nil {

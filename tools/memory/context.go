@@ -321,7 +321,7 @@ func tree(list []tools.ContextItem, in ContextTreeInput) string {
 			}
 			continue
 		}
-		line := fmt.Sprintf("%s (%d bytes, %s", tools.ShownPath(it.Name()), it.Bytes, it.Updated.UTC().Format("2006-01-02"))
+		line := fmt.Sprintf("%s (%s, %s", tools.ShownPath(it.Name()), count(it.Bytes, "byte"), it.Updated.UTC().Format("2006-01-02"))
 		if it.Foreign != "" {
 			line += ", foreign"
 		}

@@ -68,7 +68,7 @@ func (s items) writable(ctx context.Context, call tools.Call, in ContextWriteInp
 		return n, was, err
 	}
 	if in.Drive == driveAgent && strings.TrimSpace(in.Content) == "" {
-		return n, was, tools.Refuse(tools.Validation, "context_delete (hob context rm) removes an item", "content: there is nothing to keep in it")
+		return n, was, tools.Refuse(tools.Validation, "give it a text; context_delete (hob context rm) removes an item", "content: there is nothing to keep in it")
 	}
 	was, there, err := s.Items.ContextItem(ctx, n.Drive, n.Path)
 	if err != nil || !there || was.Bytes == 0 || in.OnConflict == "overwrite" {

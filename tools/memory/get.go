@@ -65,7 +65,7 @@ func (s getter) place(path string) (fsguard.Place, string, error) {
 	}
 	switch {
 	case !ok:
-		return p, "", tools.Refuse(tools.Validation, "use read for other files", "%s is not a file of the memory: want MEMORY.md or memory/**/*.md", shown(path))
+		return p, "", tools.Refuse(tools.Validation, "the tool read reads other files", "%s is not a file of the memory: want MEMORY.md or memory/**/*.md", shown(path))
 	case p.Area == fsguard.State:
 		return p, "", refusal(shown(path), fsguard.ErrState)
 	case !p.Exists():
@@ -117,7 +117,7 @@ func (s getter) run(_ context.Context, _ tools.Call, in GetInput, intent tools.I
 	}
 	// Line numbers at the end of the file would be unknown.
 	if cut {
-		return tools.Fail(tools.Validation, "use read, and let the file become smaller", "%s is larger than %d bytes", shown(name), mostOfFile), nil
+		return tools.Fail(tools.Validation, "the tool read reads it; let it become smaller", "%s is larger than %d bytes", shown(name), mostOfFile), nil
 	}
 	out := GetOutput{Path: name}
 	if text == "" {

@@ -328,7 +328,7 @@ func TestGet(t *testing.T) {
 		{`{"path": "memory/empty.md"}`, "memory/empty.md is empty"},
 		{`{"path": "MEMORY.md", "from": 4}`, "VALIDATION_ERROR: MEMORY.md has only 3 lines\nhint: its last line is 3"},
 		{`{"path": "memory/lang.md"}`, "NOT_FOUND: there is no memory/lang.md\nhint: did you mean memory/long.md, "},
-		{`{"path": "notes.md"}`, "VALIDATION_ERROR: notes.md is not a file of the memory: want MEMORY.md or memory/**/*.md\nhint: use read for other files"},
+		{`{"path": "notes.md"}`, "VALIDATION_ERROR: notes.md is not a file of the memory: want MEMORY.md or memory/**/*.md\nhint: the tool read reads other files"},
 		{`{"path": "memory/sub/deep.md"}`, "     1\tx\n(end of file)"},
 		{`{"path": "memory/sub/deep.txt"}`, "VALIDATION_ERROR: memory/sub/deep.txt is not a file"},
 		{`{"path": "memory"}`, "VALIDATION_ERROR: memory is not a file"},

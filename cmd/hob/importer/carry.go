@@ -166,9 +166,6 @@ func carrySkill(ctx context.Context, c *client.Client, r *Report, i int) error {
 func skillHash(dir string) (string, error) {
 	h := sha256.New()
 	err := eachFile(dir, func(name string, f *os.File) error {
-		if strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
-			return nil
-		}
 		info, err := f.Stat()
 		if err != nil {
 			return err

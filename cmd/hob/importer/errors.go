@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"hob/daemon/api/client"
 	"hob/daemon/sys"
@@ -45,7 +46,7 @@ func readable(dir string) error {
 	})
 }
 
-// eachFile opens the files below a folder, one after the other. Links are not followed.
+// eachFile opens the files below a folder, one after the other, without hidden ones. Links are not followed.
 func eachFile(dir string, visit func(name string, f *os.File) error) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -53,7 +54,11 @@ func eachFile(dir string, visit func(name string, f *os.File) error) (err error)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
+		hidden := strings.HasPrefix(e.Name(), ".") && name != "."
+		switch {
+		case hidden && e.IsDir():
+			return fs.SkipDir
+		case err != nil || hidden || !e.Type().IsRegular():
 			return err
 		}
 		f, err := root.Open(name)

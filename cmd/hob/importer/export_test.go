@@ -14,6 +14,9 @@ func ReadPlan(ctx context.Context, program, dir string, secrets bool) (Report, e
 	return readPlan(ctx, program, dir, secrets, "")
 }
 
+// Readable returns the first error of reading a folder.
+var Readable = readable
+
 // TypedFlags are the flags of a command line.
 var TypedFlags = typedFlags
 

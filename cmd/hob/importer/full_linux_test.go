@@ -193,6 +193,30 @@ func TestPlanWithoutPermission(t *testing.T) {
 	}
 }
 
+// A skill is imported without its hidden files, so they need not be readable.
+func TestHiddenFilesOfASkillAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, mode os.FileMode) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), mode), os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755)); err != nil { // #nosec G301 G302 -- somebody else reads in it
+			t.Fatal(err)
+		}
+	}
+	write("SKILL.md", 0o644)
+	write(".env", 0)
+	write(".git/config", 0)
+	if err := os.Chmod(filepath.Join(dir, ".git"), 0); err != nil {
+		t.Fatal(err)
+	}
+	var hidden, shown error
+	unreadable(t, func() { hidden = importer.Readable(dir) })
+	write("notes.md", 0)
+	unreadable(t, func() { shown = importer.Readable(dir) })
+	if hidden != nil || !errors.Is(shown, fs.ErrPermission) {
+		t.Errorf("hidden: %v; shown: %v", hidden, shown)
+	}
+}
+
 // A skill is copied after the plan was made, so it can disappear, or a file of it can lose its permissions. Either is said, and a repeated import does the rest.
 func TestSourceThatDisappears(t *testing.T) {
 	dir, home := clawHome(t, clawLater), emptyHome(t)

@@ -65,6 +65,33 @@ func TestWorkspaceAlone(t *testing.T) {
 	}
 }
 
+// Settings that cannot be read are named once, and settings of an older version are known.
+func TestSettingsAreNamedOnce(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		files   map[string]string
+		want    string
+	}{
+		{"openclaw", map[string]string{"AGENTS.md": "x", "openclaw.json": "{"}, "left other openclaw.json ->  (it cannot be used: "},
+		{"openclaw", map[string]string{"AGENTS.md": "x", "openclaw.json": "{}"}, "left other openclaw.json ->  (hob has other settings"},
+		{"openclaw", map[string]string{"cron/jobs.json": "{}", "openclaw.json": "{}", "moltbot.json": "{"}, "left other moltbot.json ->  (settings of an older version)"},
+		{"openclaw", map[string]string{"cron/jobs.json": "{}", "moltbot.json": "{}"}, "left other moltbot.json ->  (hob has other settings"},
+		{"hermes", map[string]string{"SOUL.md": "x", "config.yaml": "a: ["}, "left other config.yaml ->  (it cannot be used: "},
+		{"hermes", map[string]string{"SOUL.md": "x", "config.yaml": "a: 1"}, "left other config.yaml ->  (the rest of it"},
+	} {
+		dir, name := t.TempDir(), strings.Fields(c.want)[2]
+		for file, text := range c.files {
+			path := filepath.Join(dir, filepath.FromSlash(file))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := lines(t, c.program, dir, true); !strings.Contains(got, c.want) || strings.Count(got, " "+name+" ") != 1 {
+			t.Errorf("%s of %v: want %q once in\n%s", c.program, c.files, c.want, got)
+		}
+	}
+}
+
 // The folder of OpenClaw's state is noted with a reason that is true without a database too, when no other line names it.
 func TestStateWithoutDatabase(t *testing.T) {
 	dir := t.TempDir()

@@ -61,6 +61,9 @@ func openclaw(ctx context.Context, p *plan) error {
 	default:
 		workspace = ""
 	}
+	var c clawConfig
+	var all any
+	usable := config != "" && p.object(config, &c, &all)
 	if workspace != "" {
 		p.clawWorkspace(workspace)
 	}
@@ -73,23 +76,17 @@ func openclaw(ctx context.Context, p *plan) error {
 	} else {
 		planJobs(p, jobs, clawJob.convert)
 	}
-	noted := []string{"workspace", "skills", "cron", "credentials"}
-	var c clawConfig
-	var all any
-	switch {
-	case config == "":
-	case p.object(config, &c, &all):
+	if usable {
 		p.clawConfig(config, c, workspace)
 		p.clawSecrets(config, "", all)
-	default:
-		noted = append(noted, config)
 	}
 	p.clawCredentials()
 	p.env(".env", nil)
 	if workspace == "." {
 		return nil // the workspace has noted the rest
 	}
-	p.rest(".", noted, map[string]string{
+	p.rest(".", []string{"workspace", "skills", "cron", "credentials"}, map[string]string{
+		"moltbot.json": "settings of an older version", "clawdbot.json": "settings of an older version",
 		config: "hob has other settings: hob setup, hob channels add", config + ".bak": "a copy of the settings",
 		"agents": "conversations and logins are not imported", "state": "its own state; hob reads only " + clawStore,
 		"extensions": "hob has no plug-ins; MCP servers add tools", "plugins": "hob has no plug-ins; MCP servers add tools", "hooks": "hob's hooks are others: docs/jobs-and-hooks.md",

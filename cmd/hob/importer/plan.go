@@ -331,10 +331,11 @@ func (p *plan) env(from string, other func(name, value string)) {
 	}
 }
 
-// rest notes everything in a folder that was not looked at, with the reasons for what is known.
+// rest notes everything in a folder that was not looked at and has no item, with the reasons for what is known.
 func (p *plan) rest(dir string, seen []string, reasons map[string]string) {
 	for _, from := range p.inside(dir) {
-		if name := path.Base(from); !slices.Contains(seen, name) {
+		noted := slices.ContainsFunc(p.items, func(it Item) bool { return it.From == from })
+		if name := path.Base(from); !noted && !slices.Contains(seen, name) {
 			p.leave("other", from, "%s", cmp.Or(reasons[name], "hob does not know what it is; copy it by hand if you need it"))
 		}
 	}
