@@ -275,7 +275,7 @@ func ownHome(a *cli.App) (string, error) {
 	}
 	return "", &cli.Problem{
 		Code: cli.ExitFailed, Text: fmt.Sprintf("the home %s belongs to another user (%d)", home, uid),
-		Hint: fmt.Sprintf("type it as that one: sudo -u '#%d' hob --home %s backup restore PATH", uid, home),
+		Hint: fmt.Sprintf("type it as that one: sudo -u '#%d' hob --home %s backup restore PATH", uid, cli.Quote(home)),
 	}
 }
 

@@ -211,6 +211,7 @@ func brokenCases() []brokenCase {
 		{name: "secret of a channel in an open config", check: "secrets", hurt: func(p *testHome) {
 			p.write("[channels.tg]\ntype = \"telegram\"\ntoken = \"123:canary\"\n", 0o644, "config.toml")
 		}, state: doctor.Fail, found: "config.toml has the rights 0644", repair: "chmod 600", fixed: "config.toml the rights 0600"},
+		{name: "open secret with a space in its name", check: "secrets", hurt: func(p *testHome) { p.write("k", 0o644, "secrets", "old key") }, state: doctor.Fail, found: "secrets/old key has the rights 0644", repair: "secrets/old key'", fixed: "secrets/old key the rights 0600"},
 		{name: "open secret that nothing names", check: "secrets", hurt: func(p *testHome) { p.write("k", 0o644, "secrets", "old") }, state: doctor.Fail, found: "secrets/old has the rights 0644", repair: "chmod 600", fixed: "secrets/old the rights 0600"},
 		{name: "open config without a secret", check: "secrets", hurt: func(p *testHome) {
 			p.write("[channels.tg]\ntype = \"telegram\"\ntoken = \"env:TG\"\n", 0o644, "config.toml")

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon"
 	"hob/daemon/console"
 	"hob/daemon/sys"
@@ -26,7 +27,7 @@ func checkHome(_ context.Context, s *facts) (r Result) {
 			return Result{State: Fail, Found: err.Error(), Repair: "look at the rights of the folders above it"}
 		}
 		// The home of a system service belongs to its user. That is right, and only that user can check it.
-		return Result{State: Skip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Repair: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
+		return Result{State: Skip, Found: fmt.Sprintf("%s: %v", s.home, s.closedErr), Repair: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, cli.Quote(s.home))}
 	}
 	// Folders that do not exist yet pass (private).
 	for _, dir := range []string{s.home, s.state(), s.state("run"), s.state("backups"), s.state("log"), s.state("artifacts")} {
@@ -50,7 +51,7 @@ func (r *Result) private(path string, mode os.FileMode) {
 	if info.Mode()&os.ModeSymlink != 0 || info.Mode().Perm()&^mode == 0 {
 		return
 	}
-	r.add(Fail, fmt.Sprintf("chmod %o %s", mode, path), "%s has the rights %#o", path, info.Mode().Perm())
+	r.add(Fail, fmt.Sprintf("chmod %o %s", mode, cli.Quote(path)), "%s has the rights %#o", path, info.Mode().Perm())
 	r.fixes = append(r.fixes, repair{fmt.Sprintf("gave %s the rights %#o", path, mode), func() error { return os.Chmod(path, mode) }})
 }
 

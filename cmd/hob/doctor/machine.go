@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"hob/cmd/hob/cli"
 	"hob/config"
 	"hob/daemon"
 	"hob/daemon/api"
@@ -36,7 +37,7 @@ func checkOwner(_ context.Context, s *facts) (r Result) {
 		}
 	}
 	if len(others) > 0 {
-		r.add(Fail, "sudo chown -R $(id -un) "+s.home, "%s of the home belong to another user, for example %s", console.Plural(len(others), "file"), others[0])
+		r.add(Fail, "sudo chown -R $(id -un) "+cli.Quote(s.home), "%s of the home belong to another user, for example %s", console.Plural(len(others), "file"), others[0])
 	}
 	return r.or("all files belong to you")
 }
