@@ -124,7 +124,7 @@ func TestStatuses(t *testing.T) {
 	}{
 		401: {tools.Denied, "does not accept the user name", "app password"}, 403: {tools.Denied, "does not allow", "permissions"}, 404: {tools.NotFound, "(404)", "hob account test"},
 		410: {tools.NotFound, "gone for good", "hob account test"}, 412: {tools.Conflict, "changed it", "again"}, 429: {tools.RateLimited, "refuses more requests", "try again after 17"},
-		500: {tools.IO, "could not", "later"}, 503: {tools.IO, "could not", "try again after 17"}, 507: {tools.IO, "no more room", "room"}, 200: {tools.IO, "no CalDAV server", "help pages"}, 405: {tools.IO, "no CalDAV server", "help pages"},
+		500: {tools.IO, "could not", "later"}, 503: {tools.IO, "could not", "try again after 17"}, 507: {tools.IO, "no more room", "room"}, 200: {tools.IO, "no CalDAV server", "help pages"}, 405: {tools.IO, "no CalDAV server", "help pages"}, 501: {tools.IO, "no CalDAV server", "help pages"},
 	} {
 		a, _ := fake(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "17")

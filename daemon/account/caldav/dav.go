@@ -182,7 +182,7 @@ func (a answer) wrong(what string) error {
 		return tools.Refuse(tools.RateLimited, "wait before the next request"+after, "%s refuses more requests for now (429)", at)
 	case a.status == http.StatusInsufficientStorage:
 		return tools.Refuse(tools.IO, "make room at the service", "%s has no more room for the account (507)", at)
-	case a.status >= 500:
+	case a.status >= 500 && a.status != http.StatusNotImplemented: // a web server that knows no CalDAV answers 501 to its methods
 		return tools.Refuse(tools.IO, "the fault is the server's; try again later"+after, "%s could not %s (%d %s)", at, what, a.status, http.StatusText(a.status))
 	}
 	return notCalDAV(a.link, fmt.Sprintf("it answered %d %s", a.status, http.StatusText(a.status)))

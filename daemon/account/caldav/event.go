@@ -31,7 +31,13 @@ type object struct {
 var errObject = errors.New("an event that hob cannot read")
 
 // parse reads an object.
-func parse(data string, floating *time.Location) (object, error) {
+func parse(data string, floating *time.Location) (o object, err error) {
+	// The library reads beyond the end of some lines that are cut off.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errObject, p)
+		}
+	}()
 	// Parts inside parts cost stack, so their number is bounded before the library sees them.
 	if len(data) > maxObject || strings.Count(strings.ToUpper(data), "BEGIN:") > maxComponents {
 		return object{}, errObject

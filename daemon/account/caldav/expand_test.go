@@ -135,6 +135,7 @@ func TestExpandHostile(t *testing.T) {
 		"deep":  "BEGIN:VCALENDAR\r\n" + strings.Repeat("BEGIN:VEVENT\r\n", 100_000),
 		"large": event("DTSTART:20260327T090000Z", "DESCRIPTION:"+strings.Repeat("<b>", 1<<20)),
 		"HTML":  "<html><body>sign in</body></html>", "nothing": "",
+		"a parameter that ends the line": "BEGIN:VCALENDAR\r\nX;0=",
 	} {
 		if _, _, err := caldav.Expand(data, time.Time{}, time.Time{}); err == nil {
 			t.Errorf("%s: no error", name)
