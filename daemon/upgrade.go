@@ -71,6 +71,9 @@ type UpgradeRehearsal struct {
 
 // RehearseUpgrade migrates and checks a copy of the database, and removes it. database asks a running hob for the copy; nil: none runs.
 func RehearseUpgrade(ctx context.Context, home string, database func(ctx context.Context, path string) error) (r UpgradeRehearsal, err error) {
+	if err := LostDatabase(home); err != nil {
+		return r, err
+	}
 	none := event.NewFault(event.Missing, "hob up makes it", "the home %s has no database yet: there is nothing to upgrade", home)
 	err = withCopy(ctx, home, database, none, func(scratch string) (err error) {
 		copied := filepath.Join(scratch, "hob.db")
@@ -78,7 +81,7 @@ func RehearseUpgrade(ctx context.Context, home string, database func(ctx context
 			return startFault(home, err)
 		}
 		if r.From == r.To {
-			return nil
+			return startFault(home, sqlite.CheckCopy(ctx, copied))
 		}
 		if err := os.Mkdir(filepath.Join(scratch, "new"), 0o700); err != nil {
 			return homeFault(home, err)

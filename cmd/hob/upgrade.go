@@ -72,7 +72,7 @@ func (r upgradeCheck) text() string {
 	running := "no hob runs"
 	if r.Running != "" {
 		running = "running: hob " + r.Running
-		if r.Running == r.Installed {
+		if r.Running == r.Installed && r.Database.From == r.Database.To { // two builds without a version have the same name
 			running += ", the same"
 		}
 	}

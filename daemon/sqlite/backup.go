@@ -163,7 +163,7 @@ func endLog(ctx context.Context, path string) error {
 // checkAndSum checks a copy and returns its digest. The check uses the processor. The disk stores the copy meanwhile, and finishFile finds little
 // left to write.
 func checkAndSum(ctx context.Context, path string) (sum string, err error) {
-	err = sys.Both(func() error { return checkCopy(ctx, path) }, func() (err error) {
+	err = sys.Both(func() error { return CheckCopy(ctx, path) }, func() (err error) {
 		if err = syncFile(path); err == nil {
 			sum, err = digestOf(path)
 		}
@@ -172,8 +172,8 @@ func checkAndSum(ctx context.Context, path string) (sum string, err error) {
 	return sum, err
 }
 
-// checkCopy reads a copy and returns ErrCorrupt if its structure is not sound (sqlite.org/pragma.html, quick_check).
-func checkCopy(ctx context.Context, path string) error {
+// CheckCopy reads a copy and returns ErrCorrupt if its structure is not sound (sqlite.org/pragma.html, quick_check).
+func CheckCopy(ctx context.Context, path string) error {
 	var found string
 	err := use(path, readOnly, func(db *sql.DB) error {
 		return db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found)
