@@ -268,7 +268,7 @@ func (h *CommandHandler) quiet(ctx context.Context, q turn.Queued, arg string) e
 	case "":
 		return h.report(ctx, q, "quiet", "")
 	case "off":
-		return h.Outgoing.SetQuiet(ctx, q, now, "I speak again.")
+		return h.Outgoing.SetQuiet(ctx, q, now, "Quiet is off.")
 	}
 	length, err := time.ParseDuration(arg)
 	if err != nil || length <= 0 || length > longestQuiet {

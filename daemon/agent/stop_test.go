@@ -116,7 +116,7 @@ func TestInstantCommandsWhileTheModelHangs(t *testing.T) {
 			{"/quiet 999h", "Say /quiet 2h"},
 			{"/quiet -1h", "Say /quiet 2h"},
 			{"/quiet 2h", "Quiet for 2h: only answers, questions and hob's own notices"},
-			{"/quiet off", "I speak again."},
+			{"/quiet off", "Quiet is off."},
 			{"/deny", "Say /deny CODE."},
 			{"/deny ABCD", "there is no question ABCD"},
 			{"/answer ABCD", "Say /answer CODE TEXT."},

@@ -186,7 +186,7 @@ func (s Jobs) Alter(ctx context.Context, view scheduler.View, v automation.Verb,
 		return s.resume(j)
 	case automation.RunNow:
 		if j.Name == scheduler.Heartbeat && !strings.HasPrefix(j.Prompt, "say:") && s.NoModelFor(j.Prompt) { // the built-in interpreter would not understand what stands in the file
-			return view, nil, tools.Refuse(tools.ConfigError, "connect one: [model] in config.toml, in the lines that hob chat help shows", "the heartbeat cannot run: no model is connected")
+			return view, nil, tools.Refuse(tools.ConfigError, "connect one with: hob setup", "the heartbeat cannot run: no model is connected")
 		}
 		return view, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, key, s.Now())}, nil
 	default:

@@ -198,7 +198,7 @@ func summary(in CronInput) string {
 	if which == "" && in.ID != 0 {
 		which = "#" + strconv.FormatInt(in.ID, 10)
 	}
-	text := strings.TrimSpace("cron " + in.Action + " " + which)
+	text := strings.TrimSpace(actionOn(in.Action, "job", "jobs") + " " + which)
 	if in.When != "" {
 		text += ": " + in.When
 	}
@@ -206,6 +206,19 @@ func summary(in CronInput) string {
 		text += ": " + brief(in.Prompt)
 	}
 	return text + withRights(in.Allow)
+}
+
+// actionOn says what an action does to one job or watch, in words that follow "May I": "add the job", "list the watches".
+func actionOn(action, one, all string) string {
+	switch action {
+	case "list":
+		return "list the " + all
+	case "runs":
+		return "look at the runs of the " + one
+	case "update":
+		return "change the " + one
+	}
+	return action + " the " + one
 }
 
 // withRights names the rights that a call would grant, for the user who approves it.

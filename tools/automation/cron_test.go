@@ -187,16 +187,16 @@ func TestRefusedBeforeAnybodyIsAsked(t *testing.T) {
 func TestRightsAreNamed(t *testing.T) {
 	g, _ := ground(t)
 	for args, want := range map[string]string{
-		`{"action":"add","schedule":"s","prompt":"p","allow":"exec, net:a.org"}`: "cron add: s: p, with the right exec, net:a.org",
-		`{"action":"update","name":"morning","allow":"write:/srv"}`:              "cron update morning, with the right write:/srv",
-		`{"action":"update","name":"morning","allow":"none"}`:                    "cron update morning",
+		`{"action":"add","schedule":"s","prompt":"p","allow":"exec, net:a.org"}`: "add the job: s: p, with the right exec, net:a.org",
+		`{"action":"update","name":"morning","allow":"write:/srv"}`:              "change the job morning, with the right write:/srv",
+		`{"action":"update","name":"morning","allow":"none"}`:                    "change the job morning",
 	} {
 		if i, err := automation.NewCron(newBook(), newBook()).Intent(t.Context(), call(args, "")); err != nil || i.Summary != want {
 			t.Errorf("%s: %q, %v; want %q", args, i.Summary, err, want)
 		}
 	}
 	i, err := automation.NewWatch(newShed(), g).Intent(t.Context(), call(`{"action":"add","paths":["/d"],"prompt":"p","allow":"net"}`, ""))
-	if want := "watch add: /d: p, with the right net"; err != nil || i.Summary != want {
+	if want := "add the watch: /d: p, with the right net"; err != nil || i.Summary != want {
 		t.Errorf("%q, %v; want %q", i.Summary, err, want)
 	}
 }
@@ -289,7 +289,7 @@ func TestIntent(t *testing.T) {
 		if len(i.Addresses) > 0 {
 			to = string(i.Addresses[0])
 		}
-		if err != nil || i.Effect != c.effect || len(i.Scopes) != c.scopes || to != c.to || !strings.HasPrefix(i.Summary, "cron ") {
+		if err != nil || i.Effect != c.effect || len(i.Scopes) != c.scopes || to != c.to || !strings.Contains(i.Summary, " the job") {
 			t.Errorf("%s: %+v %v", c.args, i, err)
 		}
 	}

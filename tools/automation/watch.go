@@ -222,7 +222,7 @@ func span(text string) (time.Duration, error) {
 
 // watchSummary describes the call in one line, for approvals and the log.
 func watchSummary(in WatchInput) string {
-	text := strings.TrimSpace("watch " + in.Action + " " + in.Name)
+	text := strings.TrimSpace(actionOn(in.Action, "watch", "watches") + " " + in.Name)
 	if in.Name == "" && in.ID != 0 {
 		text += " #" + strconv.FormatInt(in.ID, 10)
 	}

@@ -185,7 +185,7 @@ func TestWatchIntent(t *testing.T) {
 			t.Errorf("%s: %v", c.args, err)
 			continue
 		}
-		if i.Effect != c.effect || !slices.Equal(i.Scopes, c.scopes) || !strings.HasPrefix(i.Summary, "watch ") || len(i.Canonical) == 0 {
+		if i.Effect != c.effect || !slices.Equal(i.Scopes, c.scopes) || !strings.Contains(i.Summary, " the watch") || len(i.Canonical) == 0 {
 			t.Errorf("%s: %+v", c.args, i)
 		}
 		if c.to != "" && !slices.Equal(i.Addresses, []event.Address{c.to}) || c.to == "" && len(i.Addresses) > 0 {

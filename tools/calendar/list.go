@@ -126,6 +126,8 @@ func (o ListOutput) text(offset int) string {
 	switch {
 	case o.Total == 0:
 		fmt.Fprintf(&b, "no events from %s to %s (%s)\n", o.From, o.To, o.Zone)
+	case o.Total == 1:
+		fmt.Fprintf(&b, "1 event, times in %s\n", o.Zone)
 	default:
 		fmt.Fprintf(&b, "%d events, times in %s\n", o.Total, o.Zone)
 	}
