@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -176,23 +175,13 @@ func accountText(r api.LinkedAccount, state string) string {
 	return console.Clean(text)
 }
 
-// maxPassword is the most that is read of a password or key, in bytes.
-const maxPassword = 4 << 10
-
 // accountValue returns a value of the command line, or asks for it.
 func accountValue(ctx context.Context, a *cli.App, f accountField, given string) (string, error) {
 	switch {
 	case given == "-" && f.secret:
-		raw, err := io.ReadAll(io.LimitReader(a.In, maxPassword))
-		if err != nil {
-			return "", fmt.Errorf("read the %s: %w", f.name, err)
-		}
-		if given = strings.TrimSpace(string(raw)); given == "" {
-			return "", cli.Usage("for example: pass show dav | hob account add caldav … --password -", "there is no %s on standard input", f.name)
-		}
-		return given, nil
+		return cli.PipedSecret(a.In, f.name, "for example: pass show dav | hob account add caldav … --password -")
 	case given != "" && f.secret && !secret.IsReference(given):
-		return "", cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or use - for standard input", "--%s takes a reference, not the secret itself", f.name)
+		return "", setup.LiteralSecret("--" + f.name)
 	case given != "" && f.secret:
 		home, _, err := a.HomeDir()
 		if err != nil {

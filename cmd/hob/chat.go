@@ -29,13 +29,13 @@ func chatCommand(a *cli.App) *cobra.Command {
 	var attach []string
 	var noWait, resume, verbose bool
 	cmd := &cobra.Command{
-		Use: "chat [TEXT]", Short: "Say one thing and see the answer, or talk",
-		Long: "With a text, or with one on standard input, hob chat says it and shows the answer.\n" +
+		Use: "chat [TEXT] [-]", Short: "Say one thing and see the answer, or talk",
+		Long: "With a text, or with one on standard input, hob chat says it and shows the answer. A - after a text adds standard input to it.\n" +
 			"On a terminal without a text it is a conversation: Alt-Enter or Ctrl-J begins another line, and so does \\ at the\n" +
 			"end of one; a paste is one message; \"\"\" begins and ends a text of several lines; Ctrl-R searches the history,\n" +
 			"Tab completes; Ctrl-C stops what hob is doing (what is queued after it goes on), Ctrl-D leaves; /attach FILE\n" +
 			"sends a file with the next message. With TERM=dumb the system edits the line, and Ctrl-C leaves.",
-		Example: "  hob chat\n  hob chat \"remind me in 20m to stretch\"\n  hob chat --attach photo.jpg \"what is this?\"\n  df -h | hob chat --session disks",
+		Example: "  hob chat\n  hob chat \"remind me in 20m to stretch\"\n  hob chat --attach photo.jpg \"what is this?\"\n  df -h | hob chat --session disks\n  df -h | hob chat \"which disk is full?\" -",
 		Args:    cobra.ArbitraryArgs, ValidArgsFunction: cli.Words(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := cli.Joined(args)
@@ -51,10 +51,18 @@ func chatCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if text == "" && !cli.IsTerminal(a.In) {
-				if text, err = readInput(a, len(files) > 0); err != nil {
+			both := len(args) > 1 && args[len(args)-1] == "-"
+			switch {
+			case both || (text == "" || text == "-") && !cli.IsTerminal(a.In):
+				input, err := readInput(a, len(files) > 0)
+				if err != nil {
 					return err
 				}
+				if text = input; both {
+					text = cli.Joined(args[:len(args)-1]) + "\n\n" + input
+				}
+			case text != "" && cli.Waits(a.In):
+				a.Note("standard input was not sent, because the message is typed; - after the message sends both")
 			}
 			m := client.Message{Text: text, Session: session, Attachments: files}
 			if noWait {

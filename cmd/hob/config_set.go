@@ -1,12 +1,17 @@
 package main
 
 import (
+	"path/filepath"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
 	"hob/cmd/hob/setup"
 	"hob/config"
 	"hob/config/document"
+	"hob/config/schema"
+	"hob/daemon/secret"
 )
 
 // setCommand makes hob config set.
@@ -15,7 +20,7 @@ func (k configCommands) setCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set KEY VALUE [KEY VALUE]…", Short: "Change keys of config.toml, and leave all else in it as it is",
 		Long: "Change keys of config.toml. Comments, order and blank lines stay. VALUE is typed by its key: 80, true, 15m, a,b or [\"a\", \"b\"],\n" +
-			"{ input = 3.0 }. Several pairs are one change. The file is checked as a whole first; a change that would bring a mistake into it is refused.",
+			"{ input = 3.0 }. - for a secret reads it from standard input into a file. Several pairs are one change. The file is checked as a whole first; a change that would bring a mistake into it is refused.",
 		Example: "  hob config set turn.max_steps 80\n  hob config set model.backend openrouter model.model a/b model.api_key env:OPENROUTER_API_KEY\n" +
 			"  hob config set channels.alerts.kind ntfy channels.alerts.topic my-topic\n  hob config set budget.per_day -- -1\n  hob config set --unset model.thinking",
 		// The number of arguments depends on a flag, which cobra has parsed by the time it checks them.
@@ -71,6 +76,13 @@ func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 	if err != nil {
 		return configError(err)
 	}
+	piped, err := k.keepPiped(filepath.Dir(path), list)
+	if err == nil && piped {
+		next, err = document.Set(k.reference(), path, before, list...)
+	}
+	if err != nil {
+		return configError(err)
+	}
 	// A running daemon watches the file and loads the change from it.
 	if err := setup.Save(path, before, next); err != nil {
 		return err
@@ -96,6 +108,36 @@ func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 	}
 	k.tell(cmd)
 	return nil
+}
+
+// keepPiped writes a secret whose value is "-" from standard input into a file, and puts a reference to that file in its place. It also
+// says what is wrong with a secret on the command line.
+func (k configCommands) keepPiped(home string, list []document.Change) (piped bool, err error) {
+	for i, c := range list {
+		section, name, _ := strings.Cut(c.Key, ".")
+		if at := strings.LastIndexByte(c.Key, '.'); at > 0 {
+			section, name = c.Key[:at], c.Key[at+1:]
+		}
+		if c.Unset || !schema.Secret(name) || c.Value == "" || secret.IsReference(c.Value) {
+			continue
+		}
+		pipe := "printf %s \"$SECRET\" | hob config set " + c.Key + " -"
+		if c.Value != "-" {
+			k.app.Note("others can read a command line, and config.toml now holds the secret itself; this keeps it in a file of its own: " + pipe)
+			continue
+		}
+		text, err := cli.PipedSecret(k.app.In, "secret", "for example: "+pipe)
+		if err != nil {
+			return false, err
+		}
+		file, err := setup.KeepSecret(home, section[strings.LastIndexByte(section, '.')+1:]+"-"+name, text)
+		if err != nil {
+			return false, err
+		}
+		list[i].Value, piped = "file:"+file, true
+		k.app.Note("the secret is in " + filepath.Join(home, filepath.FromSlash(file)))
+	}
+	return piped, nil
 }
 
 // inForce returns the changed keys with the values that are in force now. A section that is removed as a whole

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,9 @@ func (k configCommands) validateCommand() *cobra.Command {
 		Example: "  hob config validate\n  hob config validate draft.toml\n  hob config validate --json",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
+				if _, err := os.Stat(args[0]); errors.Is(err, os.ErrNotExist) {
+					return &cli.Problem{Code: cli.ExitFailed, Text: "there is no file " + args[0]}
+				}
 				// Another file is no config of a running hob, so the environment does not override it.
 				return k.validate(args[0], nil)
 			}
@@ -56,6 +60,10 @@ func (k configCommands) validate(path string, env []string) error {
 	}
 	if !valid {
 		return &cli.Problem{Code: cli.ExitFailed, Text: path + " has " + countMistakes(problems), Doc: doc}
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		k.app.Say("there is no %s: the defaults hold", path)
+		return nil
 	}
 	k.app.Say("%s is valid", path)
 	return nil

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/config"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/scheduler"
@@ -43,7 +45,7 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cli.FieldFlags(cmd, &p.Draft, scheduleFields())
-	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: this machine's)")
+	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: the job's, else yours)")
 	cmd.Flags().StringVar(&p.after, "after", "", "start after this RFC 3339 instant (default now)")
 	cmd.Flags().IntVarP(&p.n, "number", "n", 3, "how many times")
 	return cmd
@@ -84,12 +86,9 @@ func previewTimes(ctx context.Context, a *cli.App, p cronPreview, args []string)
 
 // scheduleTimes computes the times of a schedule without the daemon, with the code that the daemon uses.
 func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]time.Time, *time.Location, error) {
-	zone := time.Local
-	if p.tz != "" {
-		var err error
-		if zone, err = parseZone(p.tz); err != nil {
-			return nil, nil, err
-		}
+	zone, err := previewZone(a, p.tz)
+	if err != nil {
+		return nil, nil, err
 	}
 	// Resolve turns words such as "every weekday at 9" into a schedule, and says what it had to assume.
 	r, err := phrase.Resolve(words, zone, after)
@@ -106,6 +105,23 @@ func scheduleTimes(a *cli.App, p cronPreview, words string, after time.Time) ([]
 	// A schedule such as "every 45m" counts from a beginning; without a job that is the instant from which the
 	// preview starts.
 	return spec.Preview(s, zone, after, after, p.n), zone, nil
+}
+
+// previewZone is the zone that hob cron add would use: that of --tz, else the owner's in config.toml, else this machine's.
+func previewZone(a *cli.App, tz string) (*time.Location, error) {
+	if tz != "" {
+		return parseZone(tz)
+	}
+	home, _, err := a.HomeDir()
+	if err != nil {
+		return nil, err
+	}
+	// A file that cannot be read has no zone; hob config validate says what is wrong with it.
+	c, _, err := config.Load(filepath.Join(home, "config.toml"), environment())
+	if err != nil {
+		return time.Local, nil //nolint:nilerr // a preview needs no config
+	}
+	return zoneOrLocal(c.Owner.Timezone), nil
 }
 
 // jobTimes computes the times of an existing job, even if it is paused. The next times of the job's row are

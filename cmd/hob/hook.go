@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,14 +103,7 @@ func readHookSecret(a *cli.App, given string) (string, error) {
 	case given != "-":
 		return "", setup.LiteralSecret("--secret")
 	}
-	text, err := io.ReadAll(io.LimitReader(a.In, setup.MaxSecret))
-	if err != nil {
-		return "", fmt.Errorf("read the secret: %w", err)
-	}
-	if len(strings.TrimSpace(string(text))) == 0 {
-		return "", cli.Usage("for example: printf %s \"$SECRET\" | hob hook add --secret - …", "standard input holds no secret")
-	}
-	return strings.TrimSpace(string(text)), nil
+	return cli.PipedSecret(a.In, "secret", "for example: printf %s \"$SECRET\" | hob hook add --secret - …")
 }
 
 // hookAddCommand makes hob hook add.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -136,8 +138,16 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if len(name) == 1 {
 		dashes = "-"
 	}
+	for _, zone := range []string{"tz", "zone"} { // commands that make something have --tz, and setup has --zone, as in its question
+		if slices.Contains([]string{"tz", "zone", "timezone", "time-zone"}, name) && slices.Contains(names, zone) {
+			return Usage("", "%s has no flag %q; did you mean %q?", cmd.CommandPath(), dashes+name, "--"+zone)
+		}
+	}
 	if n := console.Nearest(name, names); n != "" {
 		return Usage("", "%s has no flag %q; did you mean %q?", cmd.CommandPath(), dashes+name, "--"+n)
+	}
+	if _, err := strconv.ParseFloat(name, 64); err == nil {
+		see = "a value that begins with - comes after --, as in: " + cmd.CommandPath() + " … -- -" + name
 	}
 	return Usage(see, "%s has no flag %q", cmd.CommandPath(), dashes+name)
 }

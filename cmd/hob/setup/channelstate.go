@@ -46,5 +46,5 @@ func testVerdict(t api.ChannelTest) (text, hint string) {
 		return fmt.Sprintf("channel %s finds no server at its address: is the address right, and does the server run?", t.Channel), "the error is: " + t.Fault
 	}
 	return fmt.Sprintf("channel %s does not work: %s", t.Channel, t.Fault),
-		"its section is [channels." + t.Channel + "] in config.toml; change it with: hob config set channels." + t.Channel + ".KEY VALUE"
+		"its section is [channels." + t.Channel + "] in config.toml; change it with: hob config set channels." + t.Channel + ".KEY VALUE (- for a secret, which is then piped in)"
 }

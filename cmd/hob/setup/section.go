@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,9 +35,6 @@ type sectionDraft struct {
 	asked  bool              // offerKeys has asked
 }
 
-// MaxSecret is the most that is read of a secret, in bytes.
-const MaxSecret = 64 << 10
-
 // give sets a key from a flag. A literal secret is refused, because every user of the machine can read a command line.
 func (d *sectionDraft) give(k schema.Key, flag, value string) error {
 	switch {
@@ -49,11 +45,11 @@ func (d *sectionDraft) give(k schema.Key, flag, value string) error {
 		return LiteralSecret("--" + flag)
 	}
 	// The value is "-": the secret is piped in.
-	text, err := io.ReadAll(io.LimitReader(d.app.In, MaxSecret))
+	text, err := cli.PipedSecret(d.app.In, "secret", "for example: printf %s \"$SECRET\" | hob channels add … --"+flag+" -")
 	if err != nil {
-		return fmt.Errorf("read the secret: %w", err)
+		return err
 	}
-	return d.paste(k, string(text))
+	return d.paste(k, text)
 }
 
 // paste keeps a literal secret, which is written into a file once the section is valid.

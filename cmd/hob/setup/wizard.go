@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -436,12 +435,6 @@ func (w *wizard) readKey(value string) (ref, literal string, err error) {
 	case value != "-":
 		return "", "", LiteralSecret("--api-key")
 	}
-	text, err := io.ReadAll(io.LimitReader(w.ask.in, MaxSecret))
-	if err != nil {
-		return "", "", fmt.Errorf("read the key: %w", err)
-	}
-	if literal = strings.TrimSpace(string(text)); literal == "" || strings.ContainsAny(literal, "\r\n") {
-		return "", "", cli.Usage("for example: printf %s \"$KEY\" | hob setup --yes --model … --api-key -", "standard input holds no line with a key")
-	}
-	return "", literal, nil
+	literal, err = cli.PipedSecret(w.ask.in, "key", "for example: printf %s \"$KEY\" | hob setup --yes --model … --api-key -")
+	return "", literal, err
 }
