@@ -119,7 +119,7 @@ func TestContextItemsOnTheCommandLine(t *testing.T) {
 		{"context_search", `{"query": "boiler"}`, "", "the boiler is serviced"},
 		{"context_tree", `{}`, "", "agent:a/b (13 bytes"},
 		{"context_delete", `{"drive": "disk", "path": "house.txt"}`, "", "deleted disk:"},
-		{"context_search", `{"query": "boiler"}`, "", "0 places"},
+		{"context_search", `{"query": "boiler"}`, "", "0 passages"},
 	} {
 		out, err := client.Do(t.Context(), r.client, api.CallTool, c.tool, client.ToolCall{Input: json.RawMessage(c.args), Workdir: filepath.Join(home, "workspace")})
 		if err != nil {

@@ -174,7 +174,7 @@ func contextSearchCommand(a *cli.App) *cobra.Command {
 		Example: "  hob context search tomatoes\n  hob context search --drive url opening hours",
 	}, func(args []string) (map[string]any, error) { return map[string]any{"query": cli.Joined(args)}, nil })
 	driveFlag(cmd, new(string))
-	cmd.Flags().Int("limit", 0, "at most this many places, 1 to 20 (default 6)")
+	cmd.Flags().Int("limit", 0, "at most this many passages, 1 to 20 (default 6)")
 	return cmd
 }
 

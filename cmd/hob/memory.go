@@ -42,9 +42,9 @@ func memorySearchCommand(a *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&scope, "scope", "", "where to look: all, memory, history, context, main (MEMORY.md) or notes (memory/**/*.md)")
-	f.IntVar(&results, "max-results", 0, "at most this many places, 1 to 20 (default 6)")
+	f.IntVar(&results, "max-results", 0, "at most this many passages, 1 to 20 (default 6)")
 	f.IntVar(&size, "max-bytes", 0, "at most this much text, 100 to 32000 (default 8000)")
-	f.Float64Var(&score, "min-score", 0, "leave weaker places out while there are better ones, 0 to 1 (default 0.35)")
+	f.Float64Var(&score, "min-score", 0, "leave weaker passages out while there are better ones, 0 to 1 (default 0.35)")
 	cli.CompleteFlag(cmd, "scope", cli.Words("all", "memory", "history", "context", "main", "notes"))
 	return cmd
 }
@@ -76,7 +76,7 @@ func memoryListCommand(a *cli.App) *cobra.Command {
 		Use: "list", Short: "List the memory files", Args: cli.None, Example: "  hob memory list\n  hob memory list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.ListRows(cmd.Context(), a, cli.Listing[api.MemoryFile]{
-				Route: api.MemoryFiles, None: "there are no memory files yet; add one with: hob memory add", Head: []string{"FILE", "STATE", "BYTES", "CHUNKS", "CHANGED", "REMARK"},
+				Route: api.MemoryFiles, None: "there are no memory files yet; add one with: hob memory add", Head: []string{"FILE", "STATE", "BYTES", "PASSAGES", "CHANGED", "REMARK"},
 				Row: func(f api.MemoryFile, clock cli.Clock) []string {
 					return []string{f.Path, f.State, console.Thousands(int(f.Size)), console.Thousands(f.Chunks), clock(f.Changed), cmp.Or(f.Problem, f.Foreign)}
 				},

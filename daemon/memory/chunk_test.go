@@ -40,8 +40,8 @@ func TestMostChunks(t *testing.T) {
 		state, problem    string
 	}{
 		{100_000, 100_000, "indexed", ""},
-		{100_001, 100_000, "cut", "it has more than 100000 places, most of them headings; only these are indexed"},
-		{1_000_000, 100_000, "cut", "it has more than 100000 places, most of them headings; only these are indexed"},
+		{100_001, 100_000, "cut", "it has more than 100000 passages, most of them headings; only these are indexed"},
+		{1_000_000, 100_000, "cut", "it has more than 100000 passages, most of them headings; only these are indexed"},
 	} {
 		f.put(t, "memory/many.md", strings.Repeat("# a\n", c.headings))
 		if windows, state, problem := memory.Read(f.guard, "memory/many.md"); windows != c.windows || state != c.state || problem != c.problem {

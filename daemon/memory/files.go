@@ -212,7 +212,7 @@ func read(g *fsguard.Guard, f found, redact func(string) string) (content, bool)
 	c.text = redact(clean(string(data)))
 	var whole bool
 	if c.windows, whole = chunks(c.text); !whole {
-		c.state, c.problem = cut, fmt.Sprintf("it has more than %d places, most of them headings; only these are indexed", mostChunks)
+		c.state, c.problem = cut, fmt.Sprintf("it has more than %d passages, most of them headings; only these are indexed", mostChunks)
 	}
 	return c, true
 }

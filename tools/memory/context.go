@@ -340,7 +340,7 @@ func tree(list []tools.ContextItem, in ContextTreeInput) string {
 type ContextSearchInput struct {
 	Query string `json:"query" jsonschema:"words" min:"1" max:"1000"`
 	Drive string `json:"drive,omitempty" jsonschema:"default all" enum:"agent,url,disk"`
-	Limit int    `json:"limit,omitempty" jsonschema:"places" default:"6" min:"1" max:"20"`
+	Limit int    `json:"limit,omitempty" jsonschema:"passages" default:"6" min:"1" max:"20"`
 }
 
 func (s items) newSearch() tools.Tool {
@@ -361,7 +361,7 @@ func (s items) newSearch() tools.Tool {
 		}
 		out, foreign := findings(found)
 		var b strings.Builder
-		b.WriteString(count(len(out.Results), "place") + " in the context items (by words only)")
+		b.WriteString(count(len(out.Results), "passage") + " in the context items (by words only)")
 		out.list(&b)
 		return tools.Result{Content: b.String(), Data: out, Foreign: foreign}, nil
 	})

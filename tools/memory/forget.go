@@ -241,7 +241,7 @@ func (b bullet) removal(turn int64) index.Removal {
 func (out ForgetOutput) said() string {
 	text := fmt.Sprintf("forgotten: %s (line %d of %s)", cut(out.Text, mostToShow), out.Line, out.Path)
 	if out.Said > 0 {
-		text += fmt.Sprintf("\n%s in conversations tell it: no search and no summary has them any more; hob sessions rm removes a conversation for good", count(out.Said, "place"))
+		text += fmt.Sprintf("\n%s in conversations tell it: no search and no summary has them any more; hob sessions rm removes a conversation for good", count(out.Said, "passage"))
 	}
 	for _, b := range out.Backups {
 		text += "\nthis backup may still hold it: " + b
@@ -258,7 +258,7 @@ func (f forgetter) unclear(ctx context.Context, in ForgetInput) (tools.Result, e
 	if err != nil {
 		return tools.Result{}, err
 	}
-	says, code, list := fmt.Sprintf("%s of the memory have that: nothing was removed", count(len(found), "place")), tools.Conflict, found
+	says, code, list := fmt.Sprintf("%s of the memory have that: nothing was removed", count(len(found), "fact")), tools.Conflict, found
 	if len(found) == 0 {
 		says, code, list = "the memory has nothing about that: nothing was removed", tools.NotFound, near
 	}
@@ -275,7 +275,7 @@ func (f forgetter) unclear(ctx context.Context, in ForgetInput) (tools.Result, e
 	}
 	hint := "memory_search shows what there is"
 	if len(list) > 0 {
-		hint = "name one by its place: forget " + list[0].at()
+		hint = "name one by its file and line: forget " + list[0].at()
 	}
 	res := tools.Fail(code, hint, "%s%s", says, b.String())
 	res.Foreign = foreign

@@ -40,7 +40,7 @@ func TestForget(t *testing.T) {
 		{"crossed out", "old: x", "- ~~Old: x~~ (superseded 2026-01-02)\n", "line 7"},
 		{"plain text", "line of text", "A line of text.\n", "line 9"},
 		{"by its place", "MEMORY.md:5", "- Anna: 3 May\n  and a cake\n", "line 4"},
-		{"several", "Anna", "", "2 places of the memory have that: nothing was removed\n  MEMORY.md:4: Anna: 3 May and a cake\n  MEMORY.md:6: Anna: 030-1234\nhint: name one by its place: forget MEMORY.md:4"},
+		{"several", "Anna", "", "2 facts of the memory have that: nothing was removed\n  MEMORY.md:4: Anna: 3 May and a cake\n  MEMORY.md:6: Anna: 030-1234\nhint: name one by its file and line: forget MEMORY.md:4"},
 		{"none, but near", "Anna's dog", "", "nothing about that: nothing was removed\n  MEMORY.md:4"},
 		{"none at all", "zebra", "", "memory_search shows"},
 		{"a heading", "MEMORY.md:1", "", "line 1 of MEMORY.md holds no fact"},

@@ -76,9 +76,9 @@ func (d *fixture) put(t testing.TB, name, text string) {
 // The head of a result counts where the places are, not what was searched.
 func TestTheHeadCountsSources(t *testing.T) {
 	for want, out := range map[string]memory.SearchOutput{
-		"2 places in 1 file, 1 conversation (": {Files: 1, Results: []memory.Finding{{Kind: "memory", Path: "MEMORY.md"}, {Kind: "history", Path: "main"}}},
-		"2 places in 1 conversation (":         {Results: []memory.Finding{{Kind: "history", Path: "main"}, {Kind: "history", Path: "main"}}},
-		"1 place in 1 context item (":          {Files: 3, Results: []memory.Finding{{Kind: "context", Path: "disk:x"}}},
+		"2 passages in 1 file, 1 conversation (": {Files: 1, Results: []memory.Finding{{Kind: "memory", Path: "MEMORY.md"}, {Kind: "history", Path: "main"}}},
+		"2 passages in 1 conversation (":         {Results: []memory.Finding{{Kind: "history", Path: "main"}, {Kind: "history", Path: "main"}}},
+		"1 passage in 1 context item (":          {Files: 3, Results: []memory.Finding{{Kind: "context", Path: "disk:x"}}},
 	} {
 		if got := memory.HeadOf(out); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
@@ -189,7 +189,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	_, res := d.call(t, d.search, `{"query": "Anna birthday", "max_results": 1}`)
-	if want := fmt.Sprintf("1 place in 1 file (by words only)\n\nmemory/2026-05-01.md:1-1 (score %.2f)\nBought a cake for Anna's birthday.", f.Results[0].Score); res.Content != want || res.Foreign != "" {
+	if want := fmt.Sprintf("1 passage in 1 file (by words only)\n\nmemory/2026-05-01.md:1-1 (score %.2f)\nBought a cake for Anna's birthday.", f.Results[0].Score); res.Content != want || res.Foreign != "" {
 		t.Errorf("%q, want %q", res.Content, want)
 	}
 	if _, res := d.call(t, d.search, `{"query": "cat"}`); !strings.Contains(res.Content, "MEMORY.md:5-8 · Memory (score ") {

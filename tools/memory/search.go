@@ -27,7 +27,7 @@ type SearchOutput struct {
 	By      string    `json:"by" jsonschema:"words: nothing but the words of the query is compared"`
 	Files   int       `json:"files" jsonschema:"memory files that were searched"`
 	Cut     []string  `json:"cut" jsonschema:"files so large that only their first 4 MB were searched"`
-	Below   int       `json:"below" jsonschema:"places that were left out because they are under min_score"`
+	Below   int       `json:"below" jsonschema:"passages that were left out because they are under min_score"`
 	Best    float64   `json:"best_below" jsonschema:"the highest score of those"`
 	Notes   []string  `json:"notes,omitempty" jsonschema:"what may be missing, and why"`
 }
@@ -37,7 +37,7 @@ type Finding struct {
 	Kind    string  `json:"kind" jsonschema:"memory, history or context"`
 	Path    string  `json:"path" jsonschema:"for memory_get; of history: the conversation; of context: DRIVE:PATH"`
 	First   int     `json:"first_line" jsonschema:"from 1; of history: the item"`
-	Last    int     `json:"last_line" jsonschema:"the last line of the place"`
+	Last    int     `json:"last_line" jsonschema:"the last line of the passage"`
 	Above   string  `json:"above,omitempty" jsonschema:"the headings above it"`
 	Score   float64 `json:"score" jsonschema:"0 to 1"`
 	Weak    bool    `json:"weak,omitempty" jsonschema:"it is under min_score, and there is nothing better"`
@@ -111,7 +111,7 @@ func (f SearchOutput) text() string {
 	case len(f.Results) == 0:
 		fmt.Fprintf(&b, "nothing found in %s (by words only)", count(f.Files, "file"))
 	default:
-		fmt.Fprintf(&b, "%s in %s (by words only)", count(len(f.Results), "place"), f.sources())
+		fmt.Fprintf(&b, "%s in %s (by words only)", count(len(f.Results), "passage"), f.sources())
 	}
 	f.list(&b)
 	return b.String()
