@@ -232,7 +232,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Lost, err = daemon.RestoreLoss(ctx, home, done.Backup); err != nil {
 		return explainRunning(err)
 	}
-	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", done.Backup.Path, backupContents(done.Backup), home, loses(done.Lost, 0))
+	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s\n%s", done.Backup.Path, backupContents(done.Backup), home, loses(done.Lost, 0))
 	if err := a.Confirm(ctx, yes, loss, "restore it?"); err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func explainRunning(err error) error {
 func loses(l daemon.BackupLoss, files int64) string {
 	changed := ""
 	if files > 0 {
-		changed = "; also not in it: " + console.Plural(files, "file") + " of the home changed since"
+		changed = "\nalso not in it: what changed since in " + console.Plural(files, "file") + " of the home"
 	}
 	switch {
 	// A database that cannot be read is a common reason for a restore.

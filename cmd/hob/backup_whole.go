@@ -291,7 +291,7 @@ func restoreWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupK
 	stop := noteIfSlow(a, "extracting the backup, and checking it: a large one takes a while")
 	done, err := daemon.RestoreWhole(ctx, home, path, k, func(w daemon.WholeRestore) error {
 		stop()
-		loss := fmt.Sprintf("this puts the backup %s of %s in the place of config, workspace, artifacts, skills and database of %s; %s; what it replaces is kept in %s",
+		loss := fmt.Sprintf("this puts the backup %s of %s in the place of config, workspace, artifacts, skills and database of %s\n%s\nwhat it replaces is kept in %s",
 			path, console.Exact(w.Backup.Made), home, loses(w.Lost, w.Newer), w.Kept)
 		return a.Confirm(ctx, yes, loss, "restore it?")
 	})

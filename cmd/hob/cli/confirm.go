@@ -51,7 +51,7 @@ func (a *App) Confirm(ctx context.Context, yes bool, loss, question string) erro
 		return nil
 	// Nobody can answer, and a script must not hang.
 	case a.JSON || !IsTerminal(a.In) || !IsTerminal(a.Err):
-		return Usage("add --yes", "%s, and nobody is here to be asked", loss)
+		return Usage("add --yes", "%s, and nobody is here to be asked", strings.ReplaceAll(loss, "\n", "; "))
 	}
 	a.Print(a.Err, console.Clean(loss))
 	ok, err := a.askYesNo(ctx, question)
