@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -74,7 +75,7 @@ func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 	}
 	next, err := document.Set(k.reference(), path, before, list...)
 	if err != nil {
-		return configError(err)
+		return configError(refused(err))
 	}
 	piped, err := k.keepPiped(filepath.Dir(path), list)
 	if err == nil && piped {
@@ -108,6 +109,17 @@ func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 	}
 	k.tell(cmd)
 	return nil
+}
+
+// refused takes what a mistake would switch off out of an error: the change was not made.
+func refused(err error) error {
+	var list config.Errors
+	if errors.As(err, &list) {
+		for i := range list {
+			list[i].Fatal = false
+		}
+	}
+	return err
 }
 
 // keepPiped writes a secret whose value is "-" from standard input into a file, and puts a reference to that file in its place. It also

@@ -270,7 +270,7 @@ func (f *Form) Parse(args []string, in io.Reader) (json.RawMessage, error) {
 		return nil, mistake(f.see(), "tool %s takes flags only; %q is too much", f.spec.Name, rest[0])
 	}
 	if len(rest) > 1 {
-		return nil, mistake("quote a text of several words", "tool %s takes one %s; %q is too much", f.spec.Name, f.spec.Positional, rest[1])
+		return nil, mistake("quote a text of several words; all but the "+f.spec.Positional+" is given by flags: hob tool show "+f.spec.Name, "tool %s takes one %s; %q is too much", f.spec.Name, f.spec.Positional, rest[1])
 	}
 	if len(rest) == 1 {
 		if err := f.give(f.spec.Positional, rest[0]); err != nil {

@@ -171,14 +171,23 @@ func (s systemd) answers(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound):
-		return &event.Fault{Kind: event.Clash, Text: "there is no systemd here (" + platform() + ")", Hint: "let what starts programs here run: " + quote([]string{s.Program, "up", "--no-chat"}), Err: err}
+		return &event.Fault{Kind: event.Clash, Text: "there is no systemd here (" + platform() + ")", Hint: "let what starts programs here run: " + s.byHand(), Err: err}
 	case s.System:
-		return &event.Fault{Kind: event.Clash, Text: "systemd does not answer", Hint: "see why with: systemctl show --property=Version; where systemd did not start the machine, let what did run: " + quote([]string{s.Program, "up", "--no-chat"}), Err: err}
+		return &event.Fault{Kind: event.Clash, Text: "systemd does not answer", Hint: "if systemd runs this machine, see why: systemctl show --property=Version; if it does not, let what starts programs here run: " + s.byHand(), Err: err}
 	}
 	return &event.Fault{
 		Kind: event.Clash, Text: "your service manager, systemctl --user, does not answer", Err: err,
-		Hint: "let it run without a login: sudo loginctl enable-linger " + quote([]string{s.User}) + "; then type this again; where systemd did not start the machine: " + quote([]string{s.Program, "up", "--no-chat"}),
+		Hint: "if systemd runs this machine: sudo loginctl enable-linger " + quote([]string{s.User}) + ", and type this again; if it does not, let what starts programs here run: " + s.byHand(),
 	}
+}
+
+// byHand is the command of the service, for other programs that start programs.
+func (s systemd) byHand() string {
+	words := []string{s.Program, "up", "--no-chat"}
+	if s.Spec.Home != "" {
+		words = append(words, "--home", s.Spec.Home)
+	}
+	return quote(words)
 }
 
 // Lingers reports whether the user's services run without a login. Before the first login this is unknown and reported as false.

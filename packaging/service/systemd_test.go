@@ -75,7 +75,7 @@ func TestSystemdRefuses(t *testing.T) {
 		set        func(w *fakeMachine)
 		text, hint string
 	}{
-		{"no bus", "install", func(w *fakeMachine) { w.Setenv("FAKE_BUS", "down") }, "your service manager, systemctl --user, does not answer", "let it run without a login: sudo loginctl enable-linger sam; then type this again; where systemd did not start the machine: /bin/hob up --no-chat"},
+		{"no bus", "install", func(w *fakeMachine) { w.Setenv("FAKE_BUS", "down") }, "your service manager, systemctl --user, does not answer", "if systemd runs this machine: sudo loginctl enable-linger sam, and type this again; if it does not, let what starts programs here run: /bin/hob up --no-chat"},
 		{"no systemd", "install", func(w *fakeMachine) { w.Setenv("PATH", w.fake) }, "there is no systemd here", "up --no-chat"},
 		{"sudo for the user's own", "install", func(w *fakeMachine) { w.machine.UID, w.machine.Invoker = 0, "sam" }, "not that of sam", "type it without sudo: /bin/hob service install; or for the whole machine: sudo /bin/hob service install --system"},
 		{"no root", "install", func(w *fakeMachine) { w.spec.System = true }, "only root may install a service of the whole machine", "type: sudo /bin/hob service install --system"},
