@@ -19,6 +19,11 @@ const (
 // Help shows help, with --json as a document. A script that has left out the subcommand must not take help for its answer: with --json the
 // bare name of a family fails. cobra's help function cannot return an error, so a failure is kept in lost, and Exit reports it.
 func (a *App) Help(cmd *cobra.Command, _ []string) {
+	// "hob crn --help" asks for the help of something that is not there.
+	if rest := cmd.Flags().Args(); len(rest) > 0 && cmd.HasSubCommands() {
+		a.lost = NoSuch(cmd, rest)
+		return
+	}
 	if a.JSON {
 		if !cmd.Flags().Changed("help") {
 			a.lost = Usage("name one of its commands, or read its help with: "+cmd.CommandPath()+" --help --json", "%s has no JSON document to show", cmd.CommandPath())
