@@ -63,6 +63,8 @@ func TestPath(t *testing.T) {
 		{"a(b)", []string{"a(b)"}, []string{"ab"}},
 		{`\@(a)`, []string{"@(a)"}, []string{"a"}},
 		{"./a//b", []string{"a/b"}, []string{"b"}},
+		{"0\x8f*", []string{"0\x8f", "0\x8fa"}, []string{"0\xe9", "0\ufffd"}},
+		{"[\x8f]?", []string{"\x8f\xe9"}, []string{"\xe9a", "\ufffda"}},
 		{"a/", []string{"a/b", "a/b/c"}, []string{"a"}},
 		{"!a", []string{"!a"}, []string{"b"}},
 		{"**/a", []string{"a"}, []string{"", "/b", "a/"}},

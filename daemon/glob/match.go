@@ -1,6 +1,19 @@
 package glob
 
-import "unicode/utf8"
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// character returns the first character of s and its length. A byte that is not UTF-8 is a character of its own, beyond all of Unicode: two
+// such bytes must not match each other.
+func character(s string) (r rune, size int) {
+	r, size = utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && size == 1 {
+		r = unicode.MaxRune + 1 + rune(s[0])
+	}
+	return r, size
+}
 
 // glob matches a name against atoms without exceptions. Each star takes as little as possible; on a mismatch the last star takes one more
 // character.
@@ -33,7 +46,7 @@ func glob(atoms []atom, name string) bool {
 
 // takes returns the length of the character that an atom matches at the start of s; 0: it does not match.
 func (a *atom) takes(s string) int {
-	r, size := utf8.DecodeRuneInString(s)
+	r, size := character(s)
 	switch a.op {
 	case char:
 		if r != a.char {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // part is the pattern of one name.
@@ -70,7 +69,7 @@ const maxNesting = 8
 func (r *reader) atoms(stop string) ([]atom, error) {
 	var list []atom
 	for r.rest != "" && strings.IndexByte(stop, r.rest[0]) < 0 {
-		c, size := utf8.DecodeRuneInString(r.rest)
+		c, size := character(r.rest)
 		a := atom{op: char, char: c}
 		if strings.IndexByte("@+*?", r.rest[0]) >= 0 && strings.HasPrefix(r.rest[1:], "(") {
 			return nil, fmt.Errorf(`%w: "%c(" is not supported; use "!(x)" or "{a,b}", and "\(" for a bracket`, ErrPattern, c)
@@ -95,7 +94,7 @@ func (r *reader) atoms(stop string) ([]atom, error) {
 			a, size = but, 0
 		case c == '\\' && len(r.rest) > 1:
 			r.rest = r.rest[1:]
-			a.char, size = utf8.DecodeRuneInString(r.rest)
+			a.char, size = character(r.rest)
 		}
 		r.rest = r.rest[size:]
 		// Two stars in a row match the same as one.
@@ -193,7 +192,7 @@ func classRune(s string) (rune, string) {
 	if s[0] == '\\' && len(s) > 1 {
 		s = s[1:]
 	}
-	r, size := utf8.DecodeRuneInString(s)
+	r, size := character(s)
 	return r, s[size:]
 }
 
