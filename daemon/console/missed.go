@@ -46,14 +46,14 @@ func (m *missed) add(e *event.Event) {
 		}
 	case "question.asked":
 		m.open = append(m.open, questionOf(e))
-	case "question.answered":
+	case "question.answered", "question.expired":
 		m.close(func(q Question) bool { return q.Code == stringOf(e, "code") })
 	case "turn.finished":
 		m.close(func(q Question) bool { return q.Turn != 0 && q.Turn == turnOf(e) })
 	}
 }
 
-// close removes the questions that were answered or have expired since.
+// close removes the questions that have ended since.
 func (m *missed) close(gone func(Question) bool) {
 	kept := m.open[:0]
 	for _, q := range m.open {

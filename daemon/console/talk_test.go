@@ -290,6 +290,8 @@ func TestTalkRemembersItsPlace(t *testing.T) {
 	f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "old news", "cause": "step", "turn": 1}})
 	f.emit(event.Event{Type: "question.asked", Data: map[string]any{"code": "C1", "subject": "job", "text": "Answered?"}})
 	f.emit(event.Event{Type: "question.answered", Data: map[string]any{"code": "C1"}})
+	f.emit(event.Event{Type: "question.asked", Data: map[string]any{"code": "C0", "subject": "config", "text": "Accept it?"}})
+	f.emit(event.Event{Type: "question.expired", Data: map[string]any{"code": "C0"}})
 	f.emit(event.Event{Type: "question.asked", Data: map[string]any{"code": "C2", "subject": "job", "text": "Still open?", "options": []string{"run", "skip"}}})
 	w, ended := talking(t, f, cursor)
 	w.until(t, "old news\r\n")
@@ -299,8 +301,8 @@ func TestTalkRemembersItsPlace(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if strings.Contains(w.shown, "Answered?") {
-		t.Error("a question that is answered was shown")
+	if strings.Contains(w.shown, "Answered?") || strings.Contains(w.shown, "Accept it?") {
+		t.Errorf("a question that has ended was shown:\n%s", w.shown)
 	}
 	w, ended = talking(t, f, cursor)
 	w.until(t, "> ")

@@ -58,8 +58,7 @@ func mayAsk(tx *Tx, q turn.Question, most int) error {
 // Settled closes the open question about a call that was approved at the terminal.
 func (s Calls) Settled(ctx context.Context, hash string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
-		tx.Wake(sqlite.SignalQuestions)
-		return tx.Run("UPDATE questions SET state = 'expired' WHERE action_hash = ? AND subject = ? AND state = 'open'", hash, turn.AboutCall)
+		return expireQuestions(tx, "subject = '"+string(turn.AboutCall)+"' AND action_hash = ?", hash)
 	})
 }
 

@@ -225,6 +225,21 @@ func TestUseOrAsk(t *testing.T) {
 	}
 }
 
+// The question of a call that was approved at the terminal ends with an event, so that a chat that shows it takes it away.
+func TestSettledQuestionHasAnEvent(t *testing.T) {
+	s := fresh(t)
+	q := turn.Question{Subject: turn.AboutCall, Tool: "exec", Text: "may I?", ActionHash: "h", Until: s.now().Add(time.Hour), To: event.CLI}
+	if _, _, err := s.Calls.UseOrAsk(t.Context(), q, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Calls.Settled(t.Context(), "h"); err != nil {
+		t.Fatal(err)
+	}
+	if n := one[int](s, "SELECT count(*) FROM questions q JOIN events e ON e.type = 'question.expired' AND e.data ->> 'code' = q.code WHERE q.state = 'expired'"); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
 func TestAskIsNotApproved(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
