@@ -83,7 +83,10 @@ func request[T any](ctx context.Context, v *server, call tools.Call, hash string
 	default:
 		v.drop(s)
 		s.end(errEnded.Error())
-		err = v.failed(context.WithoutCancel(ctx), fmt.Errorf("%w before it answered%s", errEnded, because(s.wire.why())))
+		if err = s.odd(); err == nil {
+			err = fmt.Errorf("%w before it answered%s", errEnded, because(s.wire.why()))
+		}
+		err = v.failed(context.WithoutCancel(ctx), err)
 	}
 	return out, true, err
 }

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,11 +22,13 @@ type gauge struct {
 	clock sys.Clock
 	burst float64 // bytes that may come at once
 
-	messages bool // each line is a message
-	inBatch  bool // the line that comes is a batch
-	inLine   bool // something of a line has come
+	messages bool   // each line is a message
+	inBatch  bool   // the line that comes is a batch
+	inLine   bool   // something of a line has come
+	line     []byte // the beginning of the line that comes
 
 	mu   sync.Mutex
+	odd  string // the beginning of the first line that is no message
 	left float64
 	last time.Duration
 	eof  bool
@@ -40,7 +44,9 @@ func (g *gauge) Read(p []byte) (int, error) {
 	n, err := g.ReadCloser.Read(p)
 	count := n
 	if g.messages {
+		g.mu.Lock()
 		count += g.extra(p[:n])
+		g.mu.Unlock()
 	}
 	if over := g.take(count); over != nil {
 		return 0, over
@@ -59,7 +65,10 @@ func (g *gauge) extra(p []byte) (cost int) {
 		switch {
 		case b == '\n':
 			cost += messageCost
-			g.inLine, g.inBatch = false, false
+			if g.odd == "" {
+				g.odd = oddLine(g.line)
+			}
+			g.inLine, g.inBatch, g.line = false, false, g.line[:0]
 		case b == ' ' || b == '\t' || b == '\r':
 		case !g.inLine:
 			g.inLine, g.inBatch = true, b == '['
@@ -67,8 +76,32 @@ func (g *gauge) extra(p []byte) (cost int) {
 		if g.inBatch {
 			cost += batchCost
 		}
+		if len(g.line) < oddKept {
+			g.line = append(g.line, b)
+		}
 	}
 	return cost
+}
+
+// oddKept is how many bytes of a line are kept to quote it.
+const oddKept = 400
+
+// oddLine returns a line that is no message of JSON-RPC as text; "" for one that begins as an object or a batch does. A line of a log may begin
+// with a bracket too.
+func oddLine(line []byte) string {
+	bare := append(bytes.Join(bytes.Fields(line), nil), "  "...)
+	switch {
+	case bare[0] == ' ', bare[0] == '{' && bytes.IndexByte([]byte(`"} `), bare[1]) >= 0, bare[0] == '[' && bytes.IndexByte([]byte("{ "), bare[1]) >= 0:
+		return ""
+	}
+	return string(bytes.ToValidUTF8(bytes.TrimSpace(line), []byte("?")))
+}
+
+// noMessage returns the beginning of the first line that was no message; "": there was none.
+func (g *gauge) noMessage() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return cmp.Or(g.odd, oddLine(g.line)) // the end of the line need not have come
 }
 
 // atEnd reports whether nothing more can come.

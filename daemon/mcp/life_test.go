@@ -133,7 +133,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// A program that floods its stderr is ended, and what it said last is in the error.
+// A program that floods its stderr is ended. Its exit code, what it said last, and a line of its stdout that is no message are in the error.
 func TestStderr(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -141,8 +141,9 @@ func TestStderr(t *testing.T) {
 		says   string
 	}{
 		"endless":        {one(func(s *mcptest.Script) { s.Stderr = -1 }), "sends too much"},
-		"it cannot run":  {one(func(s *mcptest.Script) { s.Faults = map[string]mcptest.Fault{"start": mcptest.Die} }), "cannot start: no "},
-		"noise":          {one(func(s *mcptest.Script) { s.Stdout = "npm warn something\nServer is running\n" }), ""},
+		"it cannot run":  {one(func(s *mcptest.Script) { s.Faults = map[string]mcptest.Fault{"start": mcptest.Die} }), "its exit code is 1; it says “cannot start: no "},
+		"noise":          {one(func(s *mcptest.Script) { s.Stdout = "npm warn something\nServer is running\n" }), "cannot be used: it wrote something that is not JSON-RPC to its standard output: “npm warn something”"},
+		"a log":          {one(func(s *mcptest.Script) { s.Stdout = "[info] \x1b[1mstart " }), "JSON-RPC to its standard output: “[info] "},
 		"a megabyte":     {one(func(s *mcptest.Script) { s.Stderr = 1 << 20 }), "works"},
 		"it never reads": {one(func(s *mcptest.Script) { s.Faults = map[string]mcptest.Fault{"start": mcptest.Hang} }), "in time"},
 	} {

@@ -239,7 +239,18 @@ func (p *program) charge(int) error { return p.in.fault() }
 
 func (p *program) ended() <-chan struct{} { return p.service.Ended() }
 
-// why says what the program has written to its stderr, or which limit it exceeded.
+// odd returns the fault of a program that has written a line to its stdout that is no message; nil: it has not. The connection is over then, but
+// the program has not ended by itself.
+func (p *program) odd() error {
+	line := p.in.noMessage()
+	if line == "" {
+		return nil
+	}
+	return event.NewFault(event.Unavailable, "a server must write its log to standard error; its standard output is for messages only",
+		"it wrote something that is not JSON-RPC to its standard output: %s", quoted(line, 80))
+}
+
+// why says how the program has ended and what it has written to its stderr, or which limit it exceeded.
 func (p *program) why() string {
 	if over := p.service.Over(); over != "" {
 		return "it used more than it may: " + over
@@ -261,13 +272,20 @@ func (p *program) why() string {
 	return p.said()
 }
 
-// said is the end of its stderr, for people.
+// said is its exit code, if it is known to be an error of its own, and the end of its stderr, for people.
 func (p *program) said() string {
-	if said := p.errs.String(); said != "" {
-		return "it says " + quoted(said, 600)
+	var parts []string
+	if code := p.service.Code(); code > 0 && code < signalled {
+		parts = append(parts, fmt.Sprintf("its exit code is %d", code))
 	}
-	return ""
+	if said := p.errs.String(); said != "" {
+		parts = append(parts, "it says "+quoted(said, 600))
+	}
+	return strings.Join(parts, "; ")
 }
+
+// signalled is the first exit code that may be that of a program that hob has stopped by a signal.
+const signalled = 128
 
 // close ends the program with all its processes.
 func (p *program) close() {

@@ -195,6 +195,9 @@ func (s *session) explained(ctx context.Context, err error) error {
 		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
 	if errors.Is(err, sdk.ErrConnectionClosed) {
+		if odd := s.odd(); odd != nil {
+			return odd
+		}
 		select {
 		case <-s.wire.ended():
 			err = errEnded
@@ -209,6 +212,15 @@ func (s *session) explained(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %s", err, why)
 	}
 	return err
+}
+
+// odd returns the fault of a program whose output is not JSON-RPC; nil: it is, or the server is no program.
+func (s *session) odd() error {
+	p, ok := s.wire.(*program)
+	if !ok {
+		return nil
+	}
+	return p.odd()
 }
 
 // offered reads the list of tools, page by page.
