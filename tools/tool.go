@@ -162,6 +162,6 @@ type Intent struct {
 	Warnings  []string        `json:"warnings,omitempty"`  // constructs that are often mistakes
 	Unbound   []string        `json:"unbound,omitempty"`   // parts that an approval does not cover, in a few words each
 	Denied    string          `json:"denied,omitempty"`    // why it is refused in every mode
-	Confirm   string          `json:"confirm,omitempty"`   // why the owner confirms the call even where the rules would allow it; "": he need not
+	Confirm   string          `json:"confirm,omitempty"`   // why the owner confirms each such call, even where the rules or a grant would allow it; "": he need not
 	Keep      any             `json:"-"`                   // data for Run
 }

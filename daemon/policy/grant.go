@@ -37,8 +37,11 @@ func granted(c Case) (Grant, bool) {
 
 // Pattern returns what "always" would grant for a call. For a shell it is exactly this command, with a hash of its canonical bytes
 // because a summary may be shortened. For other calls it is all addresses, hosts and paths that the call touches. "" means that nothing
-// may be granted permanently.
+// may be granted permanently, as for calls that the owner confirms one by one.
 func Pattern(i tools.Intent) string {
+	if i.Confirm != "" {
+		return ""
+	}
 	if slices.Contains(i.Scopes, tools.Exec) {
 		sum := sha256.Sum256(i.Canonical)
 		return "exactly " + i.Summary + " #" + hex.EncodeToString(sum[:8])

@@ -45,3 +45,21 @@ func TestLockedFiles(t *testing.T) {
 		}
 	}
 }
+
+// A call that the owner confirms one by one, such as the removal of a fact, is granted neither for good nor for a turn. A grant that is stored
+// from before does not apply.
+func TestConfirmedOneByOne(t *testing.T) {
+	i := tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.MemoryScope, tools.FSWrite}, Paths: []tools.Path{{Path: "/ws/MEMORY.md", Write: true, Area: tools.Workspace}}}
+	stored := policy.Grant{ID: 1, Tool: "memory_forget", Pattern: policy.Pattern(i)}
+	i.Confirm = "it cannot be brought back"
+	d := policy.Decide(policy.Case{Tool: "memory_forget", Intent: i, Asker: event.Owner, Mode: policy.ModeAsk, Grants: []policy.Grant{stored}})
+	if d.Verdict != policy.Ask || d.Reason != i.Confirm {
+		t.Errorf("with a stored grant: %+v", d)
+	}
+	if p := policy.Pattern(i); p != "" {
+		t.Errorf("it can be granted for good: %q", p)
+	}
+	if policy.Ordinary(i) {
+		t.Error("it can be allowed for a turn")
+	}
+}

@@ -199,9 +199,10 @@ func always(c Case) (Decision, bool) {
 	return Decision{}, false
 }
 
-// Ordinary is false for what an approval of "this kind of call" does not cover: sensitive paths, private networks, and hob itself.
+// Ordinary is false for what an approval of "this kind of call" does not cover: calls that the owner confirms one by one, sensitive paths, private
+// networks, and hob itself.
 func Ordinary(i tools.Intent) bool {
-	return !i.Private && !slices.Contains(i.Scopes, tools.Config) && !slices.ContainsFunc(i.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
+	return i.Confirm == "" && !i.Private && !slices.Contains(i.Scopes, tools.Config) && !slices.ContainsFunc(i.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
 }
 
 // changes is false for a call that only reads, that touches only its conversation, or that only sends the owner a message.
