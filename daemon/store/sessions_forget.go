@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
@@ -228,6 +229,7 @@ func (r Sessions) ForgetFact(ctx context.Context, fact Fact, turn int64) (f Forg
 			return err
 		}
 		return errors.Join(
+			closeRemovals(tx, fact),
 			tx.Run("UPDATE items SET forgotten = 1 WHERE seq IN (SELECT value FROM json_each(?))", items), tx.Run("UPDATE turns SET forgotten = 1 WHERE id = ?", turn),
 			tx.Run("DELETE FROM compactions WHERE session IN (SELECT value FROM json_each(?))", covered),
 			tx.Run(`UPDATE sessions SET prompt = NULL, guest_prompt = NULL, shown = NULL, guest_shown = NULL WHERE id IN (SELECT value FROM json_each(?1))
@@ -235,6 +237,25 @@ func (r Sessions) ForgetFact(ctx context.Context, fact Fact, turn int64) (f Forg
 			tx.Run(unusedPrompts))
 	})
 	return f, err
+}
+
+// closeRemovals closes the open questions of the command line whether the fact may be removed. The call of a turn is not among them: its turn waits, and
+// the call says what it finds.
+func closeRemovals(tx *Tx, fact Fact) error {
+	rs, err := tx.Query("SELECT id, text FROM questions WHERE state = 'open' AND subject = ? AND tool = 'memory_forget'", turn.AboutCall)
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) {
+		var text string
+		if err := rs.Scan(&id, &text); err != nil || !fact.In(text) {
+			return 0, err
+		}
+		return id, nil
+	})
+	for _, id := range list {
+		if err == nil && id != 0 {
+			err = expireQuestions(tx, "id = ?", id)
+		}
+	}
+	return err
 }
 
 // keyRemovals is the setting with the number of removals so far.
