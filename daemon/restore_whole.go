@@ -85,7 +85,7 @@ func RestoreWhole(ctx context.Context, home, file string, k BackupKey, ask func(
 	}
 	fail.Point("whole.extracted")
 	migrations := store.Migrations()
-	done.Held, done.Backup.Database, err = store.PrepareRestored(ctx, filepath.Join(fresh, filepath.FromSlash(databaseName)), file, migrations, sys.RealClock().Wall)
+	done.Held, done.Backup.Database, err = store.PrepareRestored(ctx, filepath.Join(fresh, filepath.FromSlash(databaseName)), file, o.database(), migrations, sys.RealClock().Wall)
 	if err != nil {
 		return done, store.BackupFault("the database in "+file, err)
 	}

@@ -21,9 +21,11 @@ type missed struct {
 // readMissed reads the events after place, up to but excluding the event upTo; 0 means all.
 func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error) {
 	m := missed{seq: place}
+	anew := false
 	// Without waiting: the stream ends after the newest event.
 	err := api.Follow(ctx, place, false, func(f client.Frame) error {
 		e := f.Event
+		anew = anew || e == nil && f.Piece == nil
 		if e == nil || upTo > 0 && e.Seq >= upTo {
 			return nil
 		}
@@ -32,6 +34,10 @@ func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error)
 	})
 	if err != nil {
 		return m, fmt.Errorf("read what came meanwhile: %w", err)
+	}
+	// The place is of another database, so nothing of this one is known to have been shown.
+	if anew && place > 0 {
+		return readMissed(ctx, api, 0, upTo)
 	}
 	return m, nil
 }

@@ -135,7 +135,8 @@ func (k *talk) catchUp(ctx context.Context) error {
 	}
 	away.show(k.conversation)
 	k.conversation.seq = away.seq
-	return nil
+	// The process may be killed; what it has shown does not come again.
+	return k.options.Cursor.Move(away.seq)
 }
 
 // read passes typed bytes to the loop.

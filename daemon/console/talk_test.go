@@ -211,15 +211,16 @@ func TestTalkOffersALostMessageAgain(t *testing.T) {
 	}
 }
 
-// TestTalkAfterABackupWasPutBack: a place from before is beyond the newest event; what comes is shown all the same.
+// TestTalkAfterABackupWasPutBack: a place from before is beyond the newest event. What came since and what comes is shown all the same.
 func TestTalkAfterABackupWasPutBack(t *testing.T) {
 	cursor := console.Cursor(t.TempDir() + "/c")
 	if err := cursor.Move(99); err != nil {
 		t.Fatal(err)
 	}
 	f := newFake(func(f *fake, row int64, m client.Message) { turn(f, row, row, "you said: "+m.Text) })
-	f.last = f.emit(event.Event{Type: "notice", Data: map[string]any{"text": "old"}})
+	f.last = f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "a new database", "cause": "notice"}})
 	w, ended := talking(t, f, cursor)
+	w.until(t, "a new database\r\n")
 	w.until(t, "> ")
 	w.press(t, "hello\r")
 	w.until(t, "you said: hello\r\n")
@@ -297,6 +298,9 @@ func TestTalkRemembersItsPlace(t *testing.T) {
 	w.until(t, "old news\r\n")
 	w.until(t, "Still open?")
 	w.until(t, "> ")
+	if n, err := cursor.Place(); n != 6 || err != nil { // if the process is killed now, nothing comes again
+		t.Errorf("place %d, %v", n, err)
+	}
 	w.press(t, "\x04")
 	if err := <-ended; err != nil {
 		t.Error(err)

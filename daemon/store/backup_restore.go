@@ -66,6 +66,8 @@ type RestoreNote struct {
 	Messages int64     `json:"messages"` // held outbox rows, which may have been sent since the backup
 	Inputs   int64     `json:"inputs"`   // held inbox rows, which may have been answered since the backup
 	Turns    int64     `json:"turns"`    // open turns, which continue as after a crash
+
+	after int64 // the newest event of the database that is replaced
 }
 
 // keyRestored is the setting with the note of the last restore.
@@ -81,20 +83,32 @@ func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now
 	}
 	n = RestoreNote{At: now(), From: from, Taken: r.Newest}
 	o := sqlite.Options{Path: path, Migrations: migrations, Now: now}
+	n.after = lastEvent(ctx, sqlite.Inspect, path, migrations)
 	kept, err = sqlite.Restore(ctx, o, from, n.hold)
 	return n, kept, err
 }
 
-// PrepareRestored makes the database of a whole backup ready, in the folder in which it waits to take its place: it gets the newest
-// schema, and holds what RestoreBackup holds.
-func PrepareRestored(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (RestoreNote, BackupReport, error) {
+// PrepareRestored makes the database of a whole backup ready, in the folder in which it waits to take the place of the one at old: it gets the
+// newest schema, and holds what RestoreBackup holds. The caller holds the lock of the state folder.
+func PrepareRestored(ctx context.Context, path, from, old string, migrations fs.FS, now func() time.Time) (RestoreNote, BackupReport, error) {
 	r, err := VerifyBackup(ctx, path, migrations)
 	if err != nil {
 		return RestoreNote{}, r, err
 	}
-	n := RestoreNote{At: now(), From: from, Taken: r.Newest}
+	n := RestoreNote{At: now(), From: from, Taken: r.Newest, after: lastEvent(ctx, sqlite.InspectLocked, old, migrations)}
 	o := sqlite.Options{Path: path, Migrations: migrations, Now: now}
 	return n, r, sqlite.Prepare(ctx, o, n.hold)
+}
+
+// lastEvent returns the number of the newest event of the database that a restore replaces; 0 if there is none, or if it cannot be read.
+func lastEvent(ctx context.Context, inspect inspection, path string, migrations fs.FS) (seq int64) {
+	err := inspect(ctx, path, migrations, func(tx *sqlite.Conn) error {
+		return tx.One("SELECT coalesce(max(seq), 0) FROM events", nil, &seq)
+	})
+	if err != nil {
+		return 0
+	}
+	return seq
 }
 
 // hold holds the waiting rows and writes the note.
@@ -118,6 +132,10 @@ func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
 	// The answers to questions about an earlier restore do not apply to this one.
 	if err := tx.Run("DELETE FROM catchups"); err != nil {
 		return fmt.Errorf("forget an earlier restore: %w", err)
+	}
+	// A client that follows the events goes on at a number of the old database. Lower numbers would be lost to it.
+	if err := tx.Run("INSERT INTO events (seq, type, at) SELECT max(?, coalesce(max(seq), 0)) + 1, 'database.restored', ? FROM events", n.after, sqlite.Micros(n.At)); err != nil {
+		return fmt.Errorf("note the restore: %w", err)
 	}
 	if err := tx.One("SELECT count(*) FROM turns WHERE state IN ('ready', 'running', 'waiting')", nil, &n.Turns); err != nil {
 		return fmt.Errorf("count open turns: %w", err)

@@ -96,6 +96,14 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	if _, err := store.BackupLoses(t.Context(), path, steps(t), report); !errors.Is(err, sqlite.ErrLocked) {
 		t.Errorf("while it is open: %v", err)
 	}
+	newest := func() int64 {
+		seq, err := s.Events.LastEvent(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seq
+	}
+	place := newest()
 	end()
 	lost, err := store.BackupLoses(t.Context(), path, steps(t), report)
 	if err != nil || lost.Messages != 1 || lost.Turns != 0 || lost.Foreign || lost.Damaged != "" || !lost.Newest.After(report.Newest) {
@@ -105,8 +113,15 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	if err != nil || note.Messages != 2 || note.Inputs != 1 || !note.Taken.Equal(report.Newest) {
 		t.Fatalf("note %+v, %v", note, err)
 	}
+	// The numbers of events go on, so that a client that follows them misses nothing: also after two restores with no start in between.
+	if note, _, err = store.RestoreBackup(t.Context(), path, from, steps(t), time.Now); err != nil {
+		t.Fatal(err)
+	}
 	s, end = openAt(t, dir)
 	defer end()
+	if seq := newest(); seq < place+2 {
+		t.Errorf("the newest event has the number %d, and before it was %d", seq, place)
+	}
 	kept, found, err := store.Restored(t.Context(), s.Reader())
 	if err != nil || !found || kept.Messages != 2 || kept.Inputs != 1 || !kept.At.Equal(note.At) || kept.From != from {
 		t.Errorf("the note: %+v, %t, %v", kept, found, err)
