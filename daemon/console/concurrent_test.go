@@ -25,8 +25,15 @@ func TestTwoAtOnce(t *testing.T) {
 		if err != nil || a.Text != "hello" || strings.Contains(b.String(), "another") {
 			t.Errorf("live %v: %v, %+v, shown %q", live, err, a, b.String())
 		}
-		if place, err := cursor.Place(); err != nil || place != 0 {
+		if place, err := cursor.Place(); err != nil || place > 1 {
 			t.Errorf("live %v: the person's place is %d behind what was not shown, %v", live, place, err)
+		}
+		// The next look shows what the other was told, and not once more what this one was told.
+		b.Reset()
+		once.Out = &console.Pipes{Out: &b, Err: &b, Live: true, Screen: console.Look{UTF8: true}}
+		f.script = func(f *fake, row int64, _ client.Message) { turn(f, 6, row, "bye") }
+		if _, err := once.Say(t.Context(), client.Message{Text: "hi"}); err != nil || !strings.Contains(b.String(), "for another") || strings.Contains(b.String(), "hello") {
+			t.Errorf("live %v: the next look: %v, %q", live, err, b.String())
 		}
 	}
 }

@@ -452,7 +452,8 @@ func TestMissedMessages(t *testing.T) {
 		t.Errorf("a pipe got %q", got)
 	}
 	first := say(true)
-	if !strings.HasPrefix(first, "  while you were away:\n  3 older ones are in: hob outbox list\n") || !strings.Contains(first, "2026-11-21 09:21 UTC\nm21.\n") || strings.Contains(first, "m1.") {
+	if !strings.HasPrefix(first, "  while you were away:\n  2 older ones are in: hob outbox list\n") || !strings.Contains(first, "2026-11-21 09:21 UTC\nm21.\n") || strings.Contains(first, "m1.") ||
+		strings.Count(first, "hello") != 1 { // the answer that went to the pipe does not come again
 		t.Errorf("first look: %s", first)
 	}
 	if got := say(true); got != "hello\n" {

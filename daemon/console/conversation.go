@@ -1,7 +1,7 @@
 // Package console is the user's conversation with hob, through pipes or on a terminal. It runs in the process of the command line (hob
 // chat, and hob up on a terminal), and speaks to the daemon as any client of its API does.
 //
-// It stores only the newest event that the user has seen (Cursor), and decides nothing: the daemon does. A message takes this way:
+// It stores only what the user has seen (Cursor), and decides nothing: the daemon does. A message takes this way:
 //
 //   - The client posts it. The daemon answers with the inbox row, which the conversation expects from then on.
 //   - The event stream says which turn serves the row (turn.started, turn.joined). Live pieces of that turn's answer are shown as they
@@ -55,6 +55,8 @@ type conversation struct {
 	recent string
 	said   saying
 	others int // messages shown that do not belong to a row
+	// messages are those that were shown, of one command; a Talk notes its place instead.
+	messages []*event.Event
 	// alone hides turns that serve another client, so that of two clients each shows its own. passed counts the hidden messages.
 	alone  bool
 	passed int
@@ -438,12 +440,15 @@ func (c *conversation) message(e *event.Event) {
 	if body == "" || cause == byQuestion {
 		return // question.asked shows it
 	}
-	// The text of a followed turn is shown piece by piece, and completed by turn.finished.
-	if t := c.turns[turnOf(e)]; t != nil && cause == byTurn && t.covers(body) {
-		return
-	}
 	if cause == byTurn && c.foreign(turnOf(e)) {
 		c.passed++
+		return
+	}
+	if c.alone {
+		c.messages = append(c.messages, e)
+	}
+	// The text of a followed turn is shown piece by piece, and completed by turn.finished.
+	if t := c.turns[turnOf(e)]; t != nil && cause == byTurn && t.covers(body) {
 		return
 	}
 	head := source(e, c.view, c.zone)

@@ -9,36 +9,67 @@ import (
 	"strings"
 )
 
-// Cursor is the path of a file with the number of the newest event that the user has seen. "" stores nothing.
+// Cursor is the path of a file with the number of the newest event up to which the user has seen everything, and the numbers of later messages
+// that he has seen. "" stores nothing.
 type Cursor string
+
+// maxAhead is how many later messages are kept, the newest.
+const maxAhead = 1000
 
 // Place reads the number; it is 0 when the file is missing or damaged.
 func (c Cursor) Place() (int64, error) {
+	list, err := c.read()
+	return list[0], err
+}
+
+// read returns the place, and the messages seen after it.
+func (c Cursor) read() ([]int64, error) {
+	none := []int64{0}
 	if c == "" {
-		return 0, nil
+		return none, nil
 	}
 	b, err := os.ReadFile(string(c))
 	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
+		return none, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read where you left off: %w", err)
+		return none, fmt.Errorf("read where you left off: %w", err)
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	if err != nil || n < 0 {
-		return 0, nil // a damaged file only repeats some messages
+	var list []int64
+	for word := range strings.FieldsSeq(string(b)) {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil || n < 0 {
+			return none, nil //nolint:nilerr // a damaged file only repeats some messages
+		}
+		list = append(list, n)
 	}
-	return n, nil
+	if len(list) == 0 {
+		return none, nil
+	}
+	return list, nil
 }
 
 // Move writes the number. It is not synced: losing it only repeats some messages.
-func (c Cursor) Move(seq int64) error {
+func (c Cursor) Move(seq int64) error { return c.write(seq) }
+
+// Add notes messages that the user has seen, while something before them is still unseen.
+func (c Cursor) Add(messages []int64) error {
+	list, err := c.read()
+	if err != nil || len(messages) == 0 {
+		return err
+	}
+	ahead := append(list[1:], messages...)
+	return c.write(append(list[:1:1], ahead[max(0, len(ahead)-maxAhead):]...)...)
+}
+
+// write replaces what the file says.
+func (c Cursor) write(list ...int64) error {
 	if c == "" {
 		return nil
 	}
 	err := os.MkdirAll(filepath.Dir(string(c)), 0o700) // a user of the system-wide hob may have no home yet
 	if err == nil {
-		err = os.WriteFile(string(c), []byte(strconv.FormatInt(seq, 10)+"\n"), 0o600)
+		err = os.WriteFile(string(c), []byte(strings.Trim(fmt.Sprint(list), "[]")+"\n"), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("note where you left off: %w", err)

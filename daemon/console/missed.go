@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"hob/daemon/api/client"
 	"hob/daemon/event"
@@ -18,8 +19,18 @@ type missed struct {
 	open     []Question
 }
 
-// readMissed reads the events after place, up to but excluding the event upTo; 0 means all.
-func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error) {
+// readMissed reads the events after the place of a cursor, up to but excluding the event upTo; 0 means all.
+func readMissed(ctx context.Context, api API, cursor Cursor, upTo int64) (missed, error) {
+	seen, err := cursor.read()
+	if err != nil {
+		return missed{}, err
+	}
+	return readAfter(ctx, api, seen, upTo)
+}
+
+// readAfter is readMissed after seen[0], without the messages with the other numbers.
+func readAfter(ctx context.Context, api API, seen []int64, upTo int64) (missed, error) {
+	place := seen[0]
 	m := missed{seq: place}
 	anew := false
 	// Without waiting: the stream ends after the newest event.
@@ -29,7 +40,7 @@ func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error)
 		if e == nil || upTo > 0 && e.Seq >= upTo {
 			return nil
 		}
-		m.add(e)
+		m.add(e, slices.Contains(seen[1:], e.Seq))
 		return nil
 	})
 	if err != nil {
@@ -37,17 +48,17 @@ func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error)
 	}
 	// The place is of another database, so nothing of this one is known to have been shown.
 	if anew && place > 0 {
-		return readMissed(ctx, api, 0, upTo)
+		return readAfter(ctx, api, []int64{0}, upTo)
 	}
 	return m, nil
 }
 
-// add applies one event: it collects messages, and questions that are still open.
-func (m *missed) add(e *event.Event) {
+// add applies one event: it collects messages that were not seen, and questions that are still open.
+func (m *missed) add(e *event.Event, seen bool) {
 	m.seq = e.Seq
 	switch e.Type {
 	case "message.sent":
-		if stringOf(e, "text") != "" && stringOf(e, "cause") != byQuestion {
+		if !seen && stringOf(e, "text") != "" && stringOf(e, "cause") != byQuestion {
 			m.messages = append(m.messages, e)
 		}
 	case "question.asked":

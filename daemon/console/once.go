@@ -50,7 +50,8 @@ var errSettled = errors.New("settled")
 //   - It follows the events until the message is settled. A question is asked on the terminal, if there is one. A restart of the daemon is
 //     waited for.
 //   - When ctx ends, the message's turn is stopped. A message that no turn serves yet stays in the queue.
-//   - At last it moves the user's place, unless something was not shown. What other turns say meanwhile is shown the next time.
+//   - At last it moves the user's place. If something was not shown, it notes only the messages that were. What other turns say meanwhile is
+//     shown the next time.
 func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	place, err := o.Cursor.Place()
 	if err != nil {
@@ -74,7 +75,7 @@ func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 		err = errors.Join(ctx.Err(), o.stop(ctx, c))
 	}
 	if err == nil {
-		err = o.leave(ctx, c, unseen)
+		err = o.leave(ctx, c, r.Inbox, unseen)
 	}
 	a := o.result(c, r.Inbox)
 	a.Event = r.Event
@@ -87,7 +88,7 @@ func (o *Once) unseen(ctx context.Context, place, upTo int64) (bool, error) {
 	if !o.Out.Live && upTo-place > nearby {
 		return true, nil
 	}
-	away, err := readMissed(ctx, o.API, place, upTo)
+	away, err := readMissed(ctx, o.API, o.Cursor, upTo)
 	if err != nil {
 		return true, err
 	}
@@ -95,13 +96,14 @@ func (o *Once) unseen(ctx context.Context, place, upTo int64) (bool, error) {
 		c := newConversation(o.Out)
 		c.zone = o.Zone
 		away.show(c)
-		return false, nil
+		return false, o.Cursor.Move(upTo - 1)
 	}
 	return len(away.messages) > 0, nil
 }
 
-// leave reads the remaining events of the last commit, and moves the user's place unless something was not shown.
-func (o *Once) leave(ctx context.Context, c *conversation, unseen bool) error {
+// leave reads the remaining events of the last commit, and moves the user's place. If something was not shown, it only notes which messages were:
+// on a terminal all that came, through a pipe the answer.
+func (o *Once) leave(ctx context.Context, c *conversation, row int64, unseen bool) error {
 	err := o.API.Follow(ctx, c.seq, false, func(f client.Frame) error {
 		c.see(f)
 		return nil
@@ -110,7 +112,13 @@ func (o *Once) leave(ctx context.Context, c *conversation, unseen bool) error {
 		return err
 	}
 	if unseen || c.passed > 0 || !o.Out.Live && c.others > 0 {
-		return nil
+		var seen []int64
+		for _, e := range c.messages {
+			if o.Out.Live || same(stringOf(e, "text"), c.rows[row].text) {
+				seen = append(seen, e.Seq)
+			}
+		}
+		return o.Cursor.Add(seen)
 	}
 	return o.Cursor.Move(c.seq)
 }

@@ -125,11 +125,7 @@ func (t *Talk) Run(ctx context.Context) error {
 
 // catchUp shows what happened since the user last looked, and follows the events from there.
 func (k *talk) catchUp(ctx context.Context) error {
-	place, err := k.options.Cursor.Place()
-	if err != nil {
-		return err
-	}
-	away, err := readMissed(ctx, k.options.API, place, 0)
+	away, err := readMissed(ctx, k.options.API, k.options.Cursor, 0)
 	if err != nil {
 		return err
 	}
