@@ -49,9 +49,9 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	case blank(said.Text):
 		return r.finish(ctx, a.st, c, turn.Finish{State: turn.Failed, Why: emptyReason(said, a.info)})
 	}
-	// The owner must know that no model has read the message.
+	// The owner must know that no model has read the message, and why.
 	if first := r.thread.Models().First().Info(); a.info.Interpreter && first.Provider != a.info.Provider {
-		said.Text += "\n(The model cannot be reached: the built-in interpreter did this.)"
+		said.Text += "\n(The built-in interpreter did this: " + r.whyNoModel() + ")"
 	}
 	f := turn.Finish{State: turn.Done, Text: said.Text}
 	if said.Finish == llm.NotDone {

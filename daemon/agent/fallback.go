@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ func (r modelCalls) fellBack(st turn.Snapshot, chain *llm.Chain) bool {
 // otherwise the turn fails.
 func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.Snapshot, n int, cause error) error {
 	if r.mayFallBack(st) {
+		r.run.instead = cause
 		a := attempt{st: st, info: r.run.thread.Fallback.Model.Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.StepIntent}}
 		if err := r.prepare(ctx, &a); err != nil {
 			return err
@@ -42,8 +44,20 @@ func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.Snapshot, n int,
 	return r.run.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: reason(cause)})
 }
 
-// errAllFailed is the cause when all models failed a short time ago and are not asked again yet.
-var errAllFailed = errors.New("no model has answered lately")
+// allFailed is the cause when all models failed a short time ago and are not asked again yet.
+func (r modelCalls) allFailed(chain *llm.Chain) error {
+	rest, _ := chain.Resting(chain.First(), r.run.thread.Clock.Wall())
+	return fmt.Errorf("no model has answered lately: %s", rest.Text)
+}
+
+// whyNoModel is the text for the owner when the built-in interpreter answers in place of the models. A restart in the middle of the turn
+// forgets the reason.
+func (r *run) whyNoModel() string {
+	if r.instead == nil {
+		return "no model has answered"
+	}
+	return reason(r.instead)
+}
 
 // reason is the text for the owner when no model answered.
 func reason(err error) string {

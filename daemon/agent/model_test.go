@@ -128,7 +128,7 @@ func TestFallbackWhenEveryModelIsDown(t *testing.T) {
 				r.post(tc.in)
 				r.settle()
 				if tc.ok {
-					r.wantBodies("noted\n(The model cannot be reached: the built-in interpreter did this.)")
+					r.wantBodies("noted\n(The built-in interpreter did this: the model's server refused the key (HTTP 401) (check api_key in the config; hob model test tries it))")
 					r.wantStates(turn.Done)
 					return
 				}
@@ -151,11 +151,36 @@ func TestFallbackAfterTheFirstFailure(t *testing.T) {
 	}, func(r *harness) {
 		began := time.Now()
 		r.ask("remind me")
-		r.wantBodies("noted\n(The model cannot be reached: the built-in interpreter did this.)")
+		r.wantBodies("noted\n(The built-in interpreter did this: the model's server is overloaded or broken (HTTP 503))")
 		if took := time.Since(began); asked != 1 || took > time.Second {
 			t.Errorf("%d requests, %v", asked, took)
 		}
 	}, func(r *harness) { r.fallback = interpreter() })
+}
+
+// A model that rests is not asked. The owner still reads why.
+func TestFallbackWhileTheModelRests(t *testing.T) {
+	asked := 0
+	bubble(t, func(context.Context, llm.Request) (llm.Answer, error) {
+		asked++
+		return llm.Answer{}, &llm.Error{Fault: llm.Payment, Status: 402}
+	}, func(r *harness) {
+		r.ask("remind me")
+		r.ask("remind me")
+		const why = "the model's server wants to be paid (HTTP 402)"
+		r.wantBodies("noted\n(The built-in interpreter did this: "+why+" (the account at the provider needs money))", "noted\n(The built-in interpreter did this: no model has answered lately: "+why+")")
+		if asked != 1 {
+			t.Errorf("the model was asked %d times", asked)
+		}
+	}, func(r *harness) { r.fallback = interpreter() })
+}
+
+// Without money the interpreter does not blame the model.
+func TestFallbackWithoutABudget(t *testing.T) {
+	bubble(t, nil, func(r *harness) {
+		r.ask("remind me")
+		contains(t, r.lastBody(), "noted\n(The built-in interpreter did this: today's budget is used up")
+	}, func(r *harness) { r.policy.PerDayTokens, r.fallback = 10, interpreter() })
 }
 
 // In the middle of a turn that the model has begun, the interpreter does not take over.

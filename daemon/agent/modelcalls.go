@@ -78,7 +78,7 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 	}
 	// All models failed a short time ago, so the interpreter answers without asking them again.
 	if plan.AllResting() && r.mayFallBack(st) {
-		return r.fallBackOrFail(ctx, st, nextStep(st), errAllFailed)
+		return r.fallBackOrFail(ctx, st, nextStep(st), r.allFailed(chain))
 	}
 	refused := false
 	for n := nextStep(st); ; n++ {

@@ -22,6 +22,7 @@ type run struct {
 	set     Settings
 	counted time.Duration // monotonic time; running time up to here is committed
 	over    bool          // ended or parked
+	instead error         // why the built-in interpreter answers in place of the models; nil: it does not, or a restart forgot it
 
 	opening  *turn.Opening // the rows of a new turn, until its first request is made
 	reserved turn.Step     // the request that the claim has reserved, until it is made; N 0: none
