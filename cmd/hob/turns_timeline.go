@@ -86,11 +86,14 @@ func (t timeline) end() string {
 	if t.Tokens > 0 {
 		parts = append(parts, console.Thousands(t.Tokens)+" tokens")
 	}
-	cost := "unknown"
-	if t.Cost >= 0 {
-		cost = exactMoney(int64(t.Cost))
+	switch {
+	case t.Cost < 0:
+		parts = append(parts, "cost unknown")
+	// While no request of an unfinished turn has ended, nothing is known.
+	case t.Cost > 0 || !t.Ended.IsZero():
+		parts = append(parts, "cost "+exactMoney(int64(t.Cost)))
 	}
-	return strings.Join(append(parts, "cost "+cost), " · ")
+	return strings.Join(parts, " · ")
 }
 
 // exactMoney shows amounts below a cent with four decimals.

@@ -397,3 +397,28 @@ func TestReminderNeedsNoModel(t *testing.T) {
 		}
 	})
 }
+
+// A running turn shows how long it has run, also in the middle of a step.
+func TestARunningTurnShowsItsTime(t *testing.T) {
+	bubble(t, func(_ context.Context, q llm.Request) (llm.Answer, error) {
+		time.Sleep(5 * time.Second)
+		if len(q.Messages) == 1 {
+			return use("look", "x"), nil
+		}
+		return llmtest.Say("ok"), nil
+	}, func(r *harness) {
+		r.say("go")
+		began := r.clock.Wall()
+		for _, want := range []int64{3000, 8000, 10_000} {
+			time.Sleep(time.Duration(want)*time.Millisecond - r.clock.Wall().Sub(began))
+			r.settle()
+			if got := r.turns()[0].RunningMS; got != want {
+				t.Errorf("after %d ms it ran %d ms", want, got)
+			}
+		}
+		time.Sleep(time.Minute)
+		if got := r.turns()[0].RunningMS; got != 10_000 {
+			t.Errorf("when it has ended, it ran %d ms", got)
+		}
+	})
+}

@@ -12,6 +12,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/netguard"
 	"hob/daemon/sqlite"
+	"hob/daemon/sys"
 )
 
 // The default and the largest number of rows in a list.
@@ -23,11 +24,14 @@ const (
 // View reads rows for lists and details. It is safe for concurrent use.
 type View struct {
 	Meter
-	read *sqlite.Readers
+	read  *sqlite.Readers
+	clock sys.Clock // for the time that a running turn has run so far
 }
 
 // NewView returns a view over the given readers.
-func NewView(readers *sqlite.Readers) *View { return &View{Meter: Meter{rows: readers}, read: readers} }
+func NewView(readers *sqlite.Readers, clock sys.Clock) *View {
+	return &View{Meter: Meter{rows: readers}, read: readers, clock: clock}
+}
 
 // rowLimit returns the number of rows to list.
 func rowLimit(f event.Filter) int {
