@@ -107,7 +107,7 @@ func TestFaultsOfTheStream(t *testing.T) {
 		{name: "no JSON", turn: or(raw(saysSoFar, "{"+theKey), append(soFarBlock, "{"+theKey)...), asks: allTries, takes: allWaits, says: "sent no valid answer", once: 2, after: oneWait, billed: true},
 		{name: "a call without a name", turn: or(raw(strings.Replace(callsOnce, "note", "", 1), callsEnd), messageStart, blockStart(0, strings.Replace(noteBlock, "note", "", 1)), noteInput, blockStop(0), messageEnd("tool_use"), messageStop), asks: allTries, takes: allWaits, says: "a call without a tool's name", once: 2, after: oneWait, billed: true},
 
-		{name: "a web page", turn: typed("text/html", llmtest.Turn{Raw: "<html>Log in</html>"}), asks: allTries, takes: allWaits, says: "a web page came instead of an answer; is base_url right?", once: 2, after: oneWait, billed: true},
+		{name: "a web page", turn: typed("text/html", llmtest.Turn{Raw: "<html>Log in</html>"}), asks: 1, says: "a web page came instead of an answer; check base_url (hob model list shows what the server has)."},
 		{name: "plain text", turn: typed("text/plain", llmtest.Turn{Raw: "ok " + theKey + "\n"}), asks: allTries, takes: allWaits, says: "not a stream: ok [the key]", once: 2, after: oneWait, billed: true},
 		{name: "an error object with 200", turn: typed("application/json", llmtest.Turn{Raw: `{"error":{"message":"no ` + theKey + `"}}`}), asks: allTries, takes: allWaits, says: "no [the key]", once: 2, after: oneWait, billed: true},
 		{name: "a whole answer instead of a stream", turn: typed("application/json", llmtest.Turn{Raw: object, RawMessages: message}), state: turn.Done, asks: 1, says: "all at once"},

@@ -49,6 +49,7 @@ func TestFaultsWithAnotherModelBehind(t *testing.T) {
 		{name: "402", turn: refuses(402, "no credits"), asks: 1, rests: 10 * time.Minute, fault: llm.Payment},
 		{name: "403", turn: refuses(403, "not for you"), asks: 1, rests: time.Minute, fault: llm.Forbidden},
 		{name: "404", turn: refuses(404, "renamed"), asks: 1, rests: 10 * time.Minute, fault: llm.NotFound},
+		{name: "a web page", turn: llmtest.Turn{Raw: "<html>Log in</html>"}, asks: 1, rests: 10 * time.Minute, fault: llm.NotFound},
 
 		// What passes by itself: two more tries, then the other one.
 		{name: "408", turn: refuses(408, "late"), asks: 3, takes: twoWaits, rests: 30 * time.Second, fault: llm.Overloaded},
@@ -64,7 +65,6 @@ func TestFaultsWithAnotherModelBehind(t *testing.T) {
 		{name: "first byte hang", turn: llmtest.Turn{Break: llmtest.Hang}, asks: 3, takes: twoWaits + 3*120*time.Second, rests: 30 * time.Second, fault: llm.Idle},
 		{name: "hang in the middle", turn: llmtest.Turn{Answer: so, Break: llmtest.Hang, At: 300}, asks: 3, takes: twoWaits + 3*time.Minute, rests: 30 * time.Second, fault: llm.Idle},
 		{name: "cut in the middle", turn: llmtest.Turn{Answer: so, Break: llmtest.Cut, At: 300}, asks: 3, takes: twoWaits, rests: 30 * time.Second, fault: llm.Broken},
-		{name: "a web page", turn: llmtest.Turn{Raw: "<html>Log in</html>"}, asks: 3, takes: twoWaits, rests: 30 * time.Second, fault: llm.Malformed},
 		{name: "empty", turn: taking(llm.Answer{}), asks: 3, takes: twoWaits, rests: 30 * time.Second, fault: llm.Empty},
 	} {
 		t.Run(c.name, func(t *testing.T) {

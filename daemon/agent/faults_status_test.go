@@ -48,7 +48,7 @@ func TestFaultsByStatus(t *testing.T) {
 		{name: "402", turn: refuses(402, "no credits"), asks: 1, says: "wants to be paid (HTTP 402): no credits (key [the key]) (the account at the provider needs money)"},
 		{name: "403", turn: refuses(403, "not for you"), asks: 1, says: "the model's server does not allow this (HTTP 403): not for you"},
 		{name: "404", turn: refuses(404, "nothing here"), asks: 1, says: "no such model or address (HTTP 404): nothing here (key [the key]) (hob model list shows what the server has)"},
-		{name: "404 with a web page", turn: llmtest.Turn{Status: 404, Body: page}, asks: 1, says: "is base_url right?"},
+		{name: "404 with a web page", turn: llmtest.Turn{Status: 404, Body: page}, asks: 1, says: "check base_url"},
 		{name: "413", turn: refuses(413, "too large"), asks: 1, says: tooLong},
 		{name: "422", turn: refuses(422, "no such field"), asks: 1, says: "refused the request (HTTP 422): no such field"},
 		{name: "redirect", turn: llmtest.Turn{Status: 307, Header: http.Header{"Location": {"https://elsewhere.test/" + theKey}}}, asks: 1, says: "set base_url to where it really is"},

@@ -18,7 +18,7 @@ const (
 	Forbidden  Fault = "forbidden"   // 403: a region, a policy or the input is not allowed
 	Payment    Fault = "payment"     // 402
 	OverBudget Fault = "budget"      // the owner's own budget; nothing was sent
-	NotFound   Fault = "not_found"   // 404: no such model or address
+	NotFound   Fault = "not_found"   // 404, or a web page: no such model or address
 	TooLarge   Fault = "too_large"   // 413, context overflow
 	RateLimit  Fault = "rate_limit"  // 429
 	Overloaded Fault = "overloaded"  // 408, 409, 5xx, 529

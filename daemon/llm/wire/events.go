@@ -175,8 +175,9 @@ func (e *Events) foreign(first []byte) error {
 	}
 	// The text for the user quotes the body; it is cleaned by the caller (cleaned).
 	strange := &llm.Error{Fault: llm.Malformed, Text: "not a stream: " + plain(body)}
+	// No model has computed a web page, and another try would bring it again.
 	if page(body) {
-		strange.Text += "; is base_url right?"
+		return &llm.Error{Fault: llm.NotFound, Text: plain(body) + checkURL}
 	}
 	if json.Unmarshal(body, &shape) != nil {
 		return strange

@@ -19,6 +19,8 @@ import (
 const (
 	maxText       = 500            // stored length of a server's message, in characters
 	maxRetryAfter = 24 * time.Hour // longest Retry-After that is believed
+
+	checkURL = "; check base_url" // after a web page
 )
 
 // refusal returns the error of a response with a status other than 200.
@@ -33,7 +35,7 @@ func (s *Server) refusal(ctx, inner context.Context, res *http.Response, look fu
 	}
 	words, code := said(body)
 	if page(body) && res.StatusCode < http.StatusInternalServerError {
-		words += "; is base_url right?"
+		words += checkURL
 	}
 	e := &llm.Error{
 		Fault: FaultOf(res.StatusCode, code, words), Status: res.StatusCode,
