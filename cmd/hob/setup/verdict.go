@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"fmt"
 	"strings"
 
 	"hob/daemon/api"
@@ -16,6 +17,14 @@ func Verdict(t api.ModelTest) (able bool, text string) {
 		return false, why + "."
 	}
 	switch {
+	case t.Text.Outcome == "failed" && passes(t.Text.Check):
+		when := "try again later"
+		if t.Text.Wait > 0 {
+			when = fmt.Sprintf("try again in %d s", t.Text.Wait)
+		}
+		return because("This model could not be tried now, "+when, t.Text.Check)
+	case t.Text.Fault == "auth" && !strings.Contains(t.Text.Error, "hob model login"):
+		return because("This model cannot be used; check api_key in the config", t.Text.Check)
 	case t.Text.Outcome != "yes":
 		return because("This model cannot be used: it gave no usable answer", t.Text.Check)
 	case t.Call.Outcome == "failed" || t.Call.Outcome == "skipped":
@@ -28,4 +37,14 @@ func Verdict(t api.ModelTest) (able bool, text string) {
 		return because("This model cannot do chores for you: it does not use the results of tools. Choose one that is made for tools", t.Result)
 	}
 	return true, "This model can do chores: it calls tools and uses their results."
+}
+
+// passes reports whether a failure says nothing about the model: the server is busy or away, or today's budget is used up.
+func passes(c api.ModelCheck) bool {
+	switch c.Fault {
+	case "rate_limit", "overloaded", "network", "idle", "budget":
+		return true
+	default:
+		return false
+	}
 }

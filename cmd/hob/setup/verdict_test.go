@@ -37,6 +37,29 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// A failure that passes is no verdict about the model, and a refused key has a remedy.
+func TestVerdictOnAFailure(t *testing.T) {
+	for _, c := range []struct {
+		fault, text string
+		wait        int64
+		says        string
+	}{
+		{"rate_limit", "it limits requests (HTTP 429): slow down.", 30, "This model could not be tried now, try again in 30 s: it limits requests (HTTP 429): slow down."},
+		{"overloaded", "it is broken (HTTP 503)", 0, "This model could not be tried now, try again later: it is broken (HTTP 503)."},
+		{"auth", "it refused the key (HTTP 401)", 0, "This model cannot be used; check api_key in the config: it refused the key (HTTP 401)."},
+		{"auth", "not signed in: hob model login", 0, "This model cannot be used: it gave no usable answer: not signed in: hob model login."},
+		{"payment", "it wants to be paid", 0, "This model cannot be used: it gave no usable answer: it wants to be paid."},
+	} {
+		var r api.ModelTest
+		set(&r.Text.Outcome, "failed")
+		set(&r.Text.Fault, c.fault)
+		r.Text.Error, r.Text.Wait = c.text, c.wait
+		if able, says := setup.Verdict(r); able || says != c.says {
+			t.Errorf("%v, %q, want %q", able, says, c.says)
+		}
+	}
+}
+
 // set sets an outcome, whose type is not exported by package api.
 func set[T ~string](o *T, text string) { *o = T(text) }
 

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -41,6 +42,7 @@ type Check struct {
 	Fault   llm.Fault `json:"fault,omitempty"` // the kind of the error; "" without one
 	Error   string    `json:"error,omitempty"` // why the outcome is not "yes"
 	TookMS  int64     `json:"took_ms"`
+	Wait    int64     `json:"retry_after_seconds,omitempty"` // the wait that the server asked for
 }
 
 // Talk is the result of the check with plain text.
@@ -310,7 +312,11 @@ func judge(h heard, right bool) Check {
 
 // failure returns the check of a request that failed.
 func failure(err error, took time.Duration) Check {
-	return Check{Outcome: Failed, Fault: llm.FaultOf(err), Error: llm.Printable(err.Error(), maxText), TookMS: took.Milliseconds()}
+	check := Check{Outcome: Failed, Fault: llm.FaultOf(err), Error: llm.Printable(err.Error(), maxText), TookMS: took.Milliseconds()}
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		check.Wait = int64(math.Ceil(e.RetryAfter.Seconds()))
+	}
+	return check
 }
 
 // refusal returns the check of a failed request with tools or a picture. Plain text has worked before, so a server that rejects this

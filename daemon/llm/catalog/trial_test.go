@@ -250,6 +250,17 @@ func (p paced) Answer(_ context.Context, _ llm.Request, delta func(llm.Delta)) (
 	return p.answer, nil
 }
 
+// What a busy server asks for reaches the owner.
+func TestTrialTellsTheWait(t *testing.T) {
+	m := able()
+	m.talk = func() (llm.Answer, error) {
+		return llm.Answer{}, &llm.Error{Fault: llm.RateLimit, Status: 429, RetryAfter: 29500 * time.Millisecond}
+	}
+	if r, _ := try(t.Context(), m); r.Text.Fault != llm.RateLimit || r.Text.Wait != 30 {
+		t.Errorf("got %+v", r.Text)
+	}
+}
+
 func TestTrialTakesTime(t *testing.T) {
 	text, thought := llm.Delta{Text: "a"}, llm.Delta{Reasoning: "hm"}
 	usage := llm.Usage{Input: 10, Output: 30, Reasoning: 20}
