@@ -75,7 +75,7 @@ func (d status) show(ctx context.Context) (api.Status, error) {
 
 // tidy removes secrets from what the config and a server say about a model.
 func (d status) tidy(m api.Model) api.Model {
-	m.Model, m.BaseURL, m.Fault = d.hide(m.Model), d.hide(m.BaseURL), d.hide(m.Fault)
+	m.Model, m.BaseURL, m.Fault, m.LastError = d.hide(m.Model), d.hide(m.BaseURL), d.hide(m.Fault), d.hide(m.LastError)
 	if m.Resting != nil {
 		rest := *m.Resting
 		rest.Text = d.hide(rest.Text)

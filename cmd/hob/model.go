@@ -137,9 +137,9 @@ func printModels(a *cli.App, r api.Roster, list []api.ModelServer, f modelFilter
 }
 
 // modelCells are the cells of a configured model. A fault explains more than "resting", and that more than
-// "ready".
+// what became of the last request.
 func modelCells(m api.Model, clock cli.Clock) []string {
-	order, state := "-", "ready"
+	order, state := "-", stateText(m)
 	switch {
 	// Order is the place among the models that are asked. 0 means that this one is not asked.
 	case m.Order > 0:
@@ -154,6 +154,14 @@ func modelCells(m api.Model, clock cli.Clock) []string {
 		state = m.Fault
 	}
 	return []string{order, m.Name, m.Backend, console.OrDash(m.Model), contextText(m), priceText(m.Local, m.Price.Input, m.Price.Output), state}
+}
+
+// stateText is what became of the last request to a model that is asked.
+func stateText(m api.Model) string {
+	if m.LastError != "" {
+		return string(m.State) + ": " + m.LastError
+	}
+	return string(m.State)
 }
 
 // contextText is the context window of a model; the built-in interpreter has none.

@@ -88,8 +88,8 @@ func (s statusView) page(p layout) string {
 	}
 	line("model", console.OrDash(s.Model))
 	for _, m := range s.Models {
-		// One model that is ready adds nothing to the line above.
-		if len(s.Models) > 1 || m.Resting != nil || m.Fault != "" {
+		// One model without a fault adds nothing to the line above.
+		if len(s.Models) > 1 || m.Resting != nil || m.Fault != "" || m.LastError != "" {
 			line("models", modelText(m, p))
 		}
 	}
@@ -176,7 +176,7 @@ func modelText(m api.Model, p layout) string {
 	case m.Resting != nil:
 		return fmt.Sprintf("%d %s · rests until %s: %s", m.Order, name, p.at(m.Resting.Until), m.Resting.Text)
 	default:
-		return fmt.Sprintf("%d %s · ready", m.Order, name)
+		return fmt.Sprintf("%d %s · %s", m.Order, name, stateText(m))
 	}
 }
 

@@ -107,7 +107,7 @@ func (s statusView) brief() string {
 	p := layout{zone: zoneOrLocal(s.Zone)}
 	parts := []string{s.word(), s.thread(), console.Plural(s.Questions, "question"), fmt.Sprintf("%d to be sent, %d held", s.Outbox.Ready, s.Outbox.Held), s.schedule(p)}
 	for _, m := range s.Models {
-		if m.Resting != nil {
+		if m.Resting != nil || m.LastError != "" {
 			parts = append(parts, "model "+modelText(m, p))
 		}
 	}

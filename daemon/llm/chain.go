@@ -14,6 +14,7 @@ type Chain struct {
 
 	mu    sync.Mutex
 	rests map[string]Rest
+	last  map[string]string // by model: why its last request failed, "" after an answer; nothing before the first request
 }
 
 // Rest is the cool-down of a model or of a server. Until it ends, other models are asked first.
@@ -27,7 +28,7 @@ type Rest struct {
 
 // NewChain makes a chain of one or more models, the preferred one first.
 func NewChain(first Model, more ...Model) *Chain {
-	return &Chain{models: append([]Model{first}, more...), rests: map[string]Rest{}}
+	return &Chain{models: append([]Model{first}, more...), rests: map[string]Rest{}, last: map[string]string{}}
 }
 
 // First returns the model that the owner prefers.
@@ -51,6 +52,34 @@ func (c *Chain) resting(i Info, now time.Time) (longest Rest, found bool) {
 		}
 	}
 	return longest, found
+}
+
+// Last returns why the last request to m failed, "" after an answer. tried is false before the first request.
+func (c *Chain) Last(m Model) (fault string, tried bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fault, tried = c.last[m.Info().model()]
+	return fault, tried
+}
+
+// Tried notes the result of a request that belongs to no plan: why it failed, or "" for an answer, which ends the cool-downs.
+func (c *Chain) Tried(match func(Info) bool, fault string) {
+	for _, m := range c.models {
+		switch i := m.Info(); {
+		case !match(i):
+		case fault == "":
+			c.worked(i)
+		default:
+			c.note(i, fault)
+		}
+	}
+}
+
+// note keeps the result of the last request to a model.
+func (c *Chain) note(i Info, fault string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last[i.model()] = fault
 }
 
 func (i Info) server() string { return "server " + i.Provider + " " + i.Server }
@@ -91,13 +120,19 @@ func (c *Chain) failed(i Info, err error, now time.Time) {
 func (c *Chain) Wake(match func(Info) bool) {
 	for _, m := range c.models {
 		if i := m.Info(); match(i) {
-			c.worked(i)
+			c.rested(i)
 		}
 	}
 }
 
-// worked ends the cool-downs of a model that has answered, and of its server.
+// worked notes that a model has answered.
 func (c *Chain) worked(i Info) {
+	c.note(i, "")
+	c.rested(i)
+}
+
+// rested ends the cool-downs of a model and of its server.
+func (c *Chain) rested(i Info) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.rests, i.model())

@@ -82,7 +82,7 @@ func (p *Plan) Rests(i Info, now time.Time) bool {
 	return rests
 }
 
-// Worked ends the plan: the model has answered, which ends its cool-down.
+// Worked ends the plan: the model has answered, which ends its cool-down and its failures.
 func (p *Plan) Worked() { p.chain.worked(p.Model().Info()) }
 
 // Failed takes the error of the current model and returns the reaction. After wait, Model returns the model to ask: the same one (Again) or
@@ -95,6 +95,9 @@ func (p *Plan) Failed(err error, now time.Time, jitter float64, patience time.Du
 	p.of[FaultOf(err)]++
 	if FaultOf(err) != NoImages { // it does not count: the next request is different, without images
 		p.tries++
+	}
+	if f := FaultOf(err); f != NoImages && f != TooLarge { // these two say nothing about the next request
+		p.chain.note(p.Model().Info(), err.Error())
 	}
 	if wait, again := p.retry(err, jitter, patience); again {
 		return wait, Again

@@ -240,6 +240,36 @@ func TestWake(t *testing.T) {
 	}
 }
 
+// A model is not tried, then it answers or fails. A failure counts from the first try on, before the model rests.
+func TestLast(t *testing.T) {
+	chain := llm.NewChain(named(info("s", "a")))
+	want := func(fault string, tried bool) {
+		t.Helper()
+		if f, ok := chain.Last(chain.First()); f != fault || ok != tried {
+			t.Errorf("got %q, %v, want %q, %v", f, ok, fault, tried)
+		}
+	}
+	want("", false)
+	p := chain.Plan(instant(), all)
+	p.Failed(fault(llm.NoImages), instant(), 1, time.Hour)
+	p.Failed(fault(llm.TooLarge), instant(), 1, time.Hour)
+	want("", false)
+	p.Failed(fault(llm.Network), instant(), 1, time.Hour)
+	want("the model's server cannot be reached", true)
+	chain.Wake(all)
+	want("the model's server cannot be reached", true)
+	p.Worked()
+	want("", true)
+	chain.Tried(all, "it is broken")
+	want("it is broken", true)
+	course(chain, instant(), map[string][]error{"a": {fault(llm.Auth)}})
+	chain.Tried(all, "")
+	want("", true)
+	if _, rests := chain.Resting(chain.First(), instant()); rests {
+		t.Error("it has answered and rests")
+	}
+}
+
 func TestErrorsSayWhatTheyMean(t *testing.T) {
 	err := fmt.Errorf("turn 1: %w", &llm.Error{Fault: llm.Auth, Status: 401, Text: "no such key", Err: errors.New("cause")})
 	if want := "turn 1: the model's server refused the key (HTTP 401): no such key: cause"; err.Error() != want {

@@ -154,7 +154,7 @@ func (m *Models) Servers(ctx context.Context) ([]Server, error) {
 // trialTime is how long a trial may take: a large local model is loaded first.
 const trialTime = 5 * time.Minute
 
-// Try runs a trial of a model, and ends its cool-down if it answers. The cost counts against the budget like any other, so the budget may
+// Try runs a trial of a model, notes its result, and ends its cool-down if it answers. The cost counts against the budget like any other, so the budget may
 // prevent the trial.
 func (m *Models) Try(ctx context.Context, name string) (Report, error) {
 	c := m.Registry.Config()
@@ -184,8 +184,8 @@ func (m *Models) Try(ctx context.Context, name string) (Report, error) {
 	ctx, stop := context.WithTimeout(ctx, trialTime)
 	defer stop()
 	report := Trial(ctx, open, m.Clock)
-	if report.Text.Outcome == Yes {
-		m.Wake(func(i llm.Info) bool { return i.Provider == report.Provider && i.Model == report.Model })
+	if report.Text.Outcome == Yes || report.Text.Outcome == Failed && report.Text.Fault != llm.OverBudget {
+		m.Chain().Tried(func(i llm.Info) bool { return i.Provider == report.Provider && i.Model == report.Model }, report.Text.Error)
 	}
 	// A wrong name is the usual mistake here, so the server's list is searched for a similar one.
 	if report.Text.Fault == llm.NotFound {

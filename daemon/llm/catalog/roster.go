@@ -30,11 +30,23 @@ type Row struct {
 	Local     bool      `json:"local"` // it is free of charge
 	Context   int       `json:"context_tokens"`
 	MaxOutput int       `json:"max_output_tokens"`
-	Price     llm.Price `json:"price,omitzero"`  // in millionths, per million tokens
-	Bills     bool      `json:"bills,omitempty"` // its answers say what they cost, or cost nothing but a subscription
+	Price     llm.Price `json:"price,omitzero"`       // in millionths, per million tokens
+	Bills     bool      `json:"bills,omitempty"`      // its answers say what they cost, or cost nothing but a subscription
+	State     State     `json:"state,omitempty"`      // of a model that is asked, since the config was read
+	LastError string    `json:"last_error,omitempty"` // why it is failing
 	Resting   *llm.Rest `json:"resting,omitempty"`
 	Fault     string    `json:"fault,omitempty"` // why it cannot be used
 }
+
+// State is what became of the last request to a model.
+type State string
+
+// States of a model.
+const (
+	NotTried State = "not tried" // nothing was asked yet
+	Ready    State = "ready"     // it has answered
+	Failing  State = "failing"   // it has not
+)
 
 // Server is a model server with its models.
 type Server struct {
@@ -53,7 +65,9 @@ func (r Registry) Roster(l Lineup, chosen string) Roster {
 	for i, name := range l.Names {
 		row := r.row(c, name)
 		row.Order = i + 1
-		if rest, ok := l.Chain.Resting(l.Chain.Models()[i], r.Now()); ok {
+		model := l.Chain.Models()[i]
+		row.LastError, row.State = stateOf(l.Chain, model)
+		if rest, ok := l.Chain.Resting(model, r.Now()); ok {
 			row.Resting = &rest
 		}
 		list.Models = append(list.Models, row)
@@ -70,6 +84,19 @@ func (r Registry) Roster(l Lineup, chosen string) Roster {
 		list.Models = append(list.Models, row)
 	}
 	return list
+}
+
+// stateOf returns the state of a model, and why it is failing. The interpreter needs no server, so it is always ready.
+func stateOf(c *llm.Chain, m llm.Model) (fault string, s State) {
+	fault, tried := c.Last(m)
+	switch {
+	case fault != "":
+		return fault, Failing
+	case tried || m.Info().Interpreter:
+		return "", Ready
+	default:
+		return "", NotTried
+	}
 }
 
 // row describes a model by its section, without resolving its key.
