@@ -114,7 +114,7 @@ func (c *compaction) read(ctx context.Context) (tokens int, err error) {
 }
 
 // bytes is the size of the whole request.
-func (c *compaction) bytes() int { return c.head.bytes() + bytesOfAll(c.items) }
+func (c *compaction) bytes() int { return c.head.bytes() + bytesOfAll(c.items, c.info) }
 
 // estimate is the estimated tokens of the whole request, counted from its bytes.
 func (c *compaction) estimate() int { return c.density.tokensOf(c.bytes()) }
@@ -134,7 +134,7 @@ func (c *compaction) shorten(ctx context.Context, target int) (done bool, err er
 
 // trim replaces old results by handles, all in one commit, so that the provider's cache is lost only once.
 func (c *compaction) trim(ctx context.Context) (bool, error) {
-	list := turn.Trimmable(c.items, c.run.id, bytesOf)
+	list := turn.Trimmable(c.items, c.run.id, bytesIn(c.info))
 	if len(list) == 0 {
 		return false, nil
 	}
@@ -219,7 +219,7 @@ func (c *compaction) summarise(ctx context.Context, keep int) (done bool, err er
 	}
 	// The items of a turn that waits are not covered: its calls have no results yet.
 	waiting := func(id int64) bool { return id != c.run.id && slices.Contains(c.lasting.Waiting, id) }
-	cut, ok := turn.Cut(c.items, waiting, bytesOf, keep)
+	cut, ok := turn.Cut(c.items, waiting, bytesIn(c.info), keep)
 	if !ok {
 		return false, nil
 	}
@@ -255,7 +255,7 @@ func (c *compaction) summarise(ctx context.Context, keep int) (done bool, err er
 // summary asks the model for a summary of items. When the model cannot, or its summary is not much shorter, the summary is made
 // from the items alone.
 func (c *compaction) summary(ctx context.Context, items []llm.Item) (text string, byModel bool, err error) {
-	size := bytesOfAll(items)
+	size := bytesOfAll(items, c.info)
 	// The limit is the smallest of a third of the text, a sixteenth of the window and 16 KB.
 	limit := min(size/3, c.density.bytesFor(c.info.Context/16), 16<<10)
 	if size > 2_000 {
@@ -302,7 +302,7 @@ func (r modelCalls) explained(ctx context.Context, a attempt, fault error) error
 	if llm.FaultOf(fault) != llm.TooLarge {
 		return fault
 	}
-	advice := "its largest parts: " + largest(a.req)
+	advice := "its largest parts: " + largest(a.req, a.info)
 	lasting, err := r.run.thread.History.Lasting(ctx, a.st.Turn.Session)
 	if err != nil {
 		r.run.thread.Log.Warn("read what keeps a conversation from being summarised", "turn", r.run.id, "err", err)
@@ -314,7 +314,7 @@ func (r modelCalls) explained(ctx context.Context, a attempt, fault error) error
 }
 
 // largest names the largest parts of a request with their sizes, and what makes them smaller.
-func largest(req llm.Request) string {
+func largest(req llm.Request, info llm.Info) string {
 	type part struct {
 		name  string
 		bytes int
@@ -329,7 +329,7 @@ func largest(req llm.Request) string {
 		case llm.Assistant:
 			name = "an answer of the model (/new leaves it behind)"
 		}
-		list = append(list, part{name, bytesOf(llm.Item{Parts: m.Parts})})
+		list = append(list, part{name, bytesOf(llm.Item{Parts: m.Parts}, info)})
 	}
 	slices.SortStableFunc(list, func(a, b part) int { return b.bytes - a.bytes })
 	var words []string

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hob/daemon/agent/turn"
+	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 	"hob/tools"
@@ -64,6 +65,19 @@ func TestAParkedTurnDoesNotEndTheConversation(t *testing.T) {
 			t.Errorf("said %q after the answer", r.lastBody())
 		}
 	}, func(r *harness) { r.model = smallWindow(parked) })
+}
+
+// A request shows only a part of a long text file, so the file does not make the conversation too long.
+func TestALongFileFits(t *testing.T) {
+	bubble(t, nil, func(r *harness) {
+		in := ownerSays("what went wrong?")
+		in.Parts = append(in.Parts, event.Part{Kind: event.File, Artifact: "a1", Name: "attachments/1/log.txt", Size: 121 << 10})
+		r.post(in)
+		r.settle()
+		r.wantBodies("yes")
+	}, func(r *harness) {
+		r.model = smallWindow(llmtest.Always(func(llm.Request) llm.Answer { return llmtest.Say("yes") }))
+	})
 }
 
 // /compact says at once when there is nothing to cover, and does not stay asked for.

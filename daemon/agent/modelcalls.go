@@ -135,7 +135,7 @@ func (t *Thread) firstRequest(o turn.Opening) (turn.Step, bool) {
 	}
 	plan := t.Models().Plan(t.Clock.Wall(), func(i llm.Info) bool { return sizeOf(o.Transcript, prefix{}, i).fits(i) })
 	info := plan.Model().Info()
-	s := sizeOf(o.Transcript, prefix{o.System, o.Tools}, info).with(nil)
+	s := sizeOf(o.Transcript, prefix{o.System, o.Tools}, info).with(nil, info)
 	if info.Local || info.Interpreter || plan.AllResting() || !s.fits(info) || s.estimate() > room(info)*compactAt/100 || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
 		return turn.Step{}, false
 	}
@@ -256,7 +256,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.step.Model, a.step.Started = a.info.Name(), r.run.thread.Clock.Wall()
-	begin := turn.Begin{Turn: r.run.id, Row: a.st.Turn, Step: a.step, Held: r.run.reserved, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
+	begin := turn.Begin{Turn: r.run.id, Row: a.st.Turn, Step: a.step, Held: r.run.reserved, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined, a.info).reserve(a.info) }}
 	if !a.info.Local && r.run.reserved.N == 0 { // with a reservation there may be no commit to count the time in
 		begin.Ran = r.run.ran()
 	}
@@ -290,9 +290,9 @@ func (r modelCalls) fitted(items []llm.Item, head prefix, info llm.Info, refused
 	}
 	limit := room(info)*compactTo/100*minBytesPerToken - head.bytes()
 	if refused { // its window is smaller than hob knows
-		limit = min(limit, bytesOfAll(items)*compactTo/100)
+		limit = min(limit, bytesOfAll(items, info)*compactTo/100)
 	}
-	items = turn.Shrunk(items, r.run.id, bytesOf, max(limit, 0), r.run.thread.Dispatch.changes)
+	items = turn.Shrunk(items, r.run.id, bytesIn(info), max(limit, 0), r.run.thread.Dispatch.changes)
 	return items, sizeOf(items, head, info), true
 }
 
@@ -303,7 +303,7 @@ func (r modelCalls) shrinks(ctx context.Context, a attempt) bool {
 		return false
 	}
 	fit, _, _ := r.fitted(items, prefix{a.req.System, a.req.Tools}, a.info, true)
-	return bytesOfAll(fit) <= bytesOfAll(items)*3/4
+	return bytesOfAll(fit, a.info) <= bytesOfAll(items, a.info)*3/4
 }
 
 // reread reads the turn and the transcript again after messages have joined.

@@ -17,10 +17,9 @@ const (
 )
 
 // Sizes in bytes that are counted for parts other than text. An image counts as about 1,600 tokens. A file counts as the most
-// that a request shows of it, plus the text around it.
+// that a request shows of it (llm.Info.FileText), plus the text around it.
 const (
 	imageBytes   = 6_000
-	fileBytes    = 200 << 10
 	partOverhead = 300
 	voiceBytes   = 32 << 10 // the transcript of a voice note that is not transcribed yet
 )
@@ -49,7 +48,7 @@ func sizeOf(items []llm.Item, head prefix, info llm.Info) size {
 		if it.Tokens > 0 && other.known == 0 {
 			other = size{known: it.Tokens, bytes: s.bytes}
 		}
-		s.bytes += bytesOf(it)
+		s.bytes += bytesOf(it, info)
 	}
 	if other.known > 0 {
 		return other
@@ -68,13 +67,13 @@ func (p prefix) bytes() int {
 }
 
 // with adds the parts of messages that have joined the turn.
-func (s size) with(parts []event.Part) size {
-	s.bytes += bytesOf(llm.Item{Parts: parts})
+func (s size) with(parts []event.Part, info llm.Info) size {
+	s.bytes += bytesOf(llm.Item{Parts: parts}, info)
 	return s
 }
 
-// bytesOf estimates the bytes of an item in a request. Files count with an estimate of their size there.
-func bytesOf(it llm.Item) int {
+// bytesOf estimates the bytes of an item in a request to a model. Files count with an estimate of their size there.
+func bytesOf(it llm.Item, info llm.Info) int {
 	n := len(it.Args) + 32
 	if it.Handle != "" {
 		return n + len(it.Handle)
@@ -89,16 +88,21 @@ func bytesOf(it llm.Item) int {
 		case part.Kind == event.Image:
 			n += imageBytes + partOverhead
 		case part.Kind == event.File:
-			n += min(cmp.Or(int(part.Size), fileBytes), fileBytes) + partOverhead
+			n += min(cmp.Or(int(part.Size), info.FileText()), info.FileText()) + partOverhead
 		}
 	}
 	return n
 }
 
-// bytesOfAll estimates the bytes of items in a request.
-func bytesOfAll(items []llm.Item) (n int) {
+// bytesIn returns bytesOf for the requests to a model.
+func bytesIn(info llm.Info) func(llm.Item) int {
+	return func(it llm.Item) int { return bytesOf(it, info) }
+}
+
+// bytesOfAll estimates the bytes of items in a request to a model.
+func bytesOfAll(items []llm.Item, info llm.Info) (n int) {
 	for _, it := range items {
-		n += bytesOf(it)
+		n += bytesOf(it, info)
 	}
 	return n
 }

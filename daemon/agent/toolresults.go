@@ -27,7 +27,7 @@ func resultLimit(st turn.Snapshot, info llm.Info, step turn.Step) int {
 			same[it.CallID] = true
 			open++
 		case it.Kind == llm.ResultItem && same[it.CallID]:
-			left -= bytesOf(it)
+			left -= bytesOf(it, info)
 			open--
 		}
 	}

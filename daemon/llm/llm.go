@@ -40,6 +40,21 @@ func (i Info) Name() string {
 	return i.Provider + "/" + i.Model
 }
 
+// Limits of the text of one file in a request. A token counts as three bytes, because it rarely has fewer.
+const (
+	maxFileText   = 200 << 10 // in bytes
+	fileShare     = 25        // of the model's window, in percent
+	bytesPerToken = 3
+)
+
+// FileText returns how many bytes of a text file a request shows at most.
+func (i Info) FileText() int {
+	if i.Context <= 0 {
+		return maxFileText
+	}
+	return min(i.Context*fileShare/100*bytesPerToken, maxFileText)
+}
+
 // Files opens the artifacts that the parts of a message refer to.
 type Files interface {
 	// Bytes returns the content of an artifact: 8 MB at most.

@@ -112,17 +112,28 @@ func TestFiles(t *testing.T) {
 }
 
 func TestLongTextIsCut(t *testing.T) {
-	cfg := config(nil)
-	cfg.Files = artifacts{"x": "a" + strings.Repeat("ü", 150<<10)} // a limit of even length falls into the middle of an ü
-	var got string
-	if err := json.Unmarshal([]byte(contentOf(t, cfg, file("x", "", "text/plain"))), &got); err != nil {
-		t.Fatal(err)
-	}
-	if !utf8.ValidString(got) || strings.ContainsRune(got, utf8.RuneError) || strings.Count(got, "ü") != (200<<10-1)/2 {
-		t.Errorf("%d bytes with %d ü", len(got), strings.Count(got, "ü"))
-	}
-	if !strings.HasSuffix(got, "ü\n[cut here: 200 KB of 301 KB are shown]") {
-		t.Errorf("it ends with %q", got[len(got)-60:])
+	for _, c := range []struct {
+		window int
+		name   string
+		shown  int // bytes
+		end    string
+	}{
+		{1 << 20, "", 200 << 10, "ü\n[cut here: 200 KB of 301 KB are shown]"},
+		{32_768, "log.txt", 24 << 10, "ü\n[cut here: 24 KB of 301 KB are shown]"}, // a quarter of the window
+		{32_768, "attachments/7/log.txt", 24 << 10, "ü\n[cut here: 24 KB of 301 KB are shown; read the rest in attachments/7/log.txt]"},
+	} {
+		cfg := config(nil)
+		cfg.Context, cfg.Files = c.window, artifacts{"x": "a" + strings.Repeat("ü", 150<<10)} // a limit of even length falls into the middle of an ü
+		var got string
+		if err := json.Unmarshal([]byte(contentOf(t, cfg, file("x", c.name, "text/plain"))), &got); err != nil {
+			t.Fatal(err)
+		}
+		if !utf8.ValidString(got) || strings.ContainsRune(got, utf8.RuneError) || strings.Count(got, "ü") != (c.shown-1)/2 {
+			t.Errorf("%d bytes with %d ü", len(got), strings.Count(got, "ü"))
+		}
+		if !strings.HasSuffix(got, c.end) {
+			t.Errorf("it ends with %q", got[len(got)-90:])
+		}
 	}
 }
 

@@ -19,9 +19,8 @@ import (
 
 // Limits for files in a request, in bytes.
 const (
-	MaxFiles    FileBudget = 10 << 20  // all images and files of a transcript; leaves room for the text below the limit of a request
-	maxFile                = 8 << 20   // one image or file
-	maxFileText            = 200 << 10 // one text file; the rest is cut
+	MaxFiles FileBudget = 10 << 20 // all images and files of a transcript; leaves room for the text below the limit of a request
+	maxFile             = 8 << 20  // one image or file
 )
 
 // Media is an image or a document. It follows the line of text that names it.
@@ -44,6 +43,7 @@ type viewer struct {
 	Documents bool      // the server accepts PDF files
 	Blind     bool      // the model has refused images and files before
 	MostImage int       // bytes of one image; 0: as any file
+	MostText  int       // bytes of one text file; the rest is cut
 }
 
 // form is the way in which a file is shown. The content decides before the declared type: a server that receives another format under an
@@ -137,7 +137,7 @@ func (v viewer) Part(ctx context.Context, p event.Part, left *FileBudget) (strin
 	case document:
 		return name, &Media{Type: mediaType, Name: cmp.Or(p.Name, "document.pdf"), Data: data}, nil
 	default:
-		return name + "\n" + written(data), nil, nil
+		return name + "\n" + v.written(data, p.Name), nil, nil
 	}
 }
 
@@ -146,7 +146,7 @@ func (v viewer) against(kind form, size int, left *FileBudget) string {
 	// A text costs only the part that is sent.
 	cost := size
 	if kind == writing {
-		cost = min(cost, maxFileText)
+		cost = min(cost, v.MostText)
 	}
 	switch {
 	case size > maxFile:
@@ -202,19 +202,23 @@ func facts(p event.Part) string {
 	return strings.Join(list, ", ")
 }
 
-// written returns a text file's content and a line that marks its end.
-func written(data []byte) string {
+// written returns a text file's content and a line that marks its end. Of a file that is cut, the line tells where the rest is: a name with
+// a folder is a path in the workspace.
+func (v viewer) written(data []byte, name string) string {
 	whole := len(data)
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	end := "[end of the file]"
-	if len(data) > maxFileText {
-		cut := maxFileText
+	if len(data) > v.MostText {
+		cut := v.MostText
 		// Cut before a character, never inside one.
 		for !utf8.RuneStart(data[cut]) {
 			cut--
 		}
 		data = data[:cut]
-		end = fmt.Sprintf("[cut here: %d KB of %d KB are shown]", maxFileText>>10, (whole+1023)>>10)
+		end = fmt.Sprintf("[cut here: %d KB of %d KB are shown]", v.MostText>>10, (whole+1023)>>10)
+		if strings.Contains(name, "/") {
+			end = strings.TrimSuffix(end, "]") + "; read the rest in " + name + "]"
+		}
 	}
 	text := llm.Quoted(string(data))
 	if text != "" && !strings.HasSuffix(text, "\n") {
