@@ -395,3 +395,20 @@ func TestSetupWithFlagsTakesEveryStep(t *testing.T) {
 		t.Errorf("set was:\n%s\n%s", doc, out)
 	}
 }
+
+// Another model of the same backend keeps the address and the key that no flag gives.
+func TestSetupKeepsTheServer(t *testing.T) {
+	w := newWizardry(t)
+	home := filepath.Join(w.home, "h")
+	const section = "[model]\nbackend = \"compatible\"\nmodel = %q\nbase_url = \"http://127.0.0.1:1/v1\"\napi_key = %q\n"
+	for _, key := range []string{"env:PATH", "sk-as-it-is"} {
+		if err := errors.Join(os.MkdirAll(home, 0o700), os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, section, "old", key), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "hob", "setup", "--yes", "--no-test", "--model", "compatible/new")
+		cmd.Env = w.env()
+		if out, err := cmd.CombinedOutput(); err != nil || w.doc() != fmt.Sprintf(section, "new", key) {
+			t.Errorf("%v, set is:\n%s\n%s", err, w.doc(), out)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"hob/cmd/hob/cli"
-	"hob/config"
 	"hob/daemon"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
@@ -70,10 +69,13 @@ func (w *wizard) flaggedModel(ctx context.Context) error {
 	if m.keyRef, m.key, err = w.readKey(w.given.key); err != nil {
 		return err
 	}
-	if !w.flags["api-key"] && w.value("model.backend") == m.backend {
-		m.keyRef = w.value("model.api_key") // changing the model does not lose the key
-		if m.keyRef == config.Hidden {
-			m.keyRef = ""
+	// Another model of the same backend is at the same server, with the same key.
+	if w.value("model.backend") == m.backend {
+		if !w.flags["base-url"] {
+			m.base = w.value("model.base_url")
+		}
+		if !w.flags["api-key"] {
+			m.keyRef = w.value("model.api_key")
 		}
 	}
 	_, err = w.useModel(ctx, m)
