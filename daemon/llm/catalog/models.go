@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/sys"
@@ -122,7 +123,19 @@ func (m *Models) Use(ctx context.Context, name string) (text string, err error) 
 	if len(next.Names) > 1 {
 		text += "; if it does not answer, " + strings.Join(next.Names[1:], ", ")
 	}
-	return text + ".", nil
+	return text + "." + m.Registry.keyless(label, section), nil
+}
+
+// keyless warns about a model of a service that takes a key, when its section has none; "" for the others. Another address may need no key.
+func (r Registry) keyless(label string, section config.Model) string {
+	b, _ := r.backend(section.Backend)
+	if b.KeyName == "" || section.APIKey != "" || section.BaseURL != "" {
+		return ""
+	}
+	if strings.Contains(label, "/") {
+		return fmt.Sprintf(" It has no key yet; set one with: hob setup --model %s --api-key env:%s", label, b.KeyName)
+	}
+	return fmt.Sprintf(" It has no key yet; set one in %s: api_key = \"env:%s\"", where(label), b.KeyName)
 }
 
 // inUse describes the model that is asked, the models in cool-down, and the others.
