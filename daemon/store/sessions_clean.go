@@ -62,7 +62,7 @@ func cleanSession(tx *Tx, key string) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("Cleaned: %s left out and named by handles. The old conversation is kept as session %d.", countForeign(left), old), nil
+	return fmt.Sprintf("Cleaned: %s left out and replaced by references. The old conversation is kept as session %d.", countForeign(left), old), nil
 }
 
 // countForeign describes the number of texts that were left out.

@@ -137,7 +137,7 @@ func (c *causeChain) compactionNodes(ctx context.Context, id int64) error {
 		err := rs.Scan(&n.ID, &how, &covered, &handles, sqlite.Stamp(&n.At))
 		switch how {
 		case "trim":
-			n.Title = fmt.Sprintf("old results became handles: %d", handles)
+			n.Title = fmt.Sprintf("old results became references: %d", handles)
 		case "model":
 			n.Title = fmt.Sprintf("a model summarised the first %d entries of the conversation", covered)
 		default:

@@ -172,7 +172,11 @@ func checkJobs(ctx context.Context, s *facts) (r Result) {
 		case j.Broken != "":
 			r.add(Fail, fmt.Sprintf("hob cron update %s, or hob cron rm %s", j.Name, j.Name), "%s is broken: %s", j.Name, j.Broken)
 		case j.Failures > 0:
-			r.add(Warn, "hob cron runs "+j.Name, "%s failed %s in a row", j.Name, console.Plural(int64(j.Failures), "time"))
+			failed := "the last run of " + j.Name + " failed"
+			if j.Failures > 1 {
+				failed = fmt.Sprintf("the last %d runs of %s failed", j.Failures, j.Name)
+			}
+			r.add(Warn, "hob cron runs "+j.Name, "%s", failed)
 		}
 	}
 	return r.or("%s, none broken", console.Plural(max(int64(s.status.Scheduler.Jobs), int64(len(seen))), "job"))

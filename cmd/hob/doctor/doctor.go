@@ -125,7 +125,7 @@ func checks() []check {
 		{"memory", "the memory can be searched", "hob does not find what you told it", answered, limited(checkMemory)},
 		{"channels", "the channels can receive and send", "you cannot be reached, or cannot reach hob", answered, checkChannels},
 		{"pairing", "each channel knows who you are", "hob does not answer you on a channel where it does not know you", answered, limited(checkPairing)},
-		{"jobs", "the jobs can run, and their last runs worked", "a broken job never runs", answered, limited(checkJobs)},
+		{"jobs", "the jobs can run, and their last runs worked", "a broken job never runs, and one that failed waits before it runs again", answered, limited(checkJobs)},
 		{"gates", "the programs of gates are where the service finds them", "a job never runs if the command of its gate is missing", answered, limited(checkGates)},
 		{"watches", "the watched folders exist", "a watch sees nothing in a folder that is not there", answered, limited(checkWatches)},
 		{"inotify", "the kernel lets hob watch enough folders", "changes in the folders above the limit are seen late", answered, limited(checkInotify)},
