@@ -90,7 +90,7 @@ func (d *lineEditor) close() {
 // leave removes the prompt and ends its line, so that later output begins on a new one.
 func (d *lineEditor) leave() {
 	d.view.entered("", 0)
-	d.view.runs("")
+	d.view.runs("", "")
 	d.Break()
 	d.editing = false
 	if d.term != nil {

@@ -274,6 +274,23 @@ func TestQuestionsOfEndedCommands(t *testing.T) {
 	s.leaves(t)
 }
 
+// TestPromptSaysWhatItAllows: once something else came below a question, the line above the prompt says what the prompt would allow.
+func TestPromptSaysWhatItAllows(t *testing.T) {
+	f := newFake(asks("once", "no"))
+	s := drawing(t, f, 40, 24, console.Look{UTF8: true, Moves: true})
+	s.press(t, "go\r")
+	s.until(t, "? May I?\n  later: /approve AB12 or /deny AB12\nAB12 allow? [y]es, [n]o:") // the question is just above
+	f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "stand up", "cause": "notice"}})
+	s.until(t, "stand up\n\n? May I?\nAB12 allow? [y]es, [n]o:")
+	s.press(t, "y")
+	f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "sit down", "cause": "notice"}})
+	s.until(t, "sit down\n\n? May I?\nAB12 allow? [y]es, [n]o: y")
+	s.press(t, "\x7f")
+	f.emit(event.Event{Type: "question.expired", Turn: 5, Data: map[string]any{"code": "AB12"}})
+	s.until(t, "sit down\n\n>")
+	s.leaves(t)
+}
+
 // TestElsewhere: a command that hob has in the shell only is answered here with that, and is no message.
 func TestElsewhere(t *testing.T) {
 	f := newFake(func(_ *fake, _ int64, m client.Message) { t.Errorf("%q was sent", m.Text) })

@@ -70,6 +70,7 @@ type talk struct {
 	unsent       client.Message // the one that did not reach the daemon
 	files        files          // go with the next message
 	choices      []Choice       // the conversations of which the next line may choose one
+	asked        int            // the view's blocks when the last question had been shown
 	raw          chan []byte
 	frames       chan client.Frame
 	lost         chan error // nil: found again
@@ -218,7 +219,7 @@ func (k *talk) loop(ctx context.Context) error {
 			spinner.Stop()
 		}
 		spins = busy
-		k.editor.view.runs(k.conversation.progress.status(k.conversation.running(), k.conversation.queued(), k.editor.view))
+		k.editor.view.runs(k.conversation.progress.status(k.conversation.running(), k.conversation.queued(), k.editor.view), k.covered())
 		var err error
 		select {
 		case <-spinner.C:
@@ -256,18 +257,35 @@ func (k *talk) prompt() string {
 		return k.options.Look.glyph("… ", "... ")
 	}
 	if q, ok := k.conversation.current(); ok {
-		if len(k.conversation.asked) > 1 {
-			return q.Code + " " + q.Prompt()
+		prompt := q.Code + " " + q.Prompt()
+		if open := k.covered(); open != "" && k.editor.term == nil { // nothing can be drawn above it there
+			return open + "\n" + prompt
 		}
-		return q.Prompt()
+		return prompt
 	}
 	return "> "
+}
+
+// covered returns the first line of the question that the next line may answer, shortened to the width, if something came below the question; ""
+// otherwise. The owner may no longer see the question then.
+func (k *talk) covered() string {
+	q, ok := k.conversation.current()
+	v := k.editor.view
+	if !ok || k.draft.open() || v.blocks == k.asked {
+		return ""
+	}
+	first, _, _ := strings.Cut(q.Plain(), "\n")
+	width, _ := v.size()
+	return v.cut(OneLine(first), width-1)
 }
 
 // shown shows a frame. The prompt changes when a question was asked or closed. After a message or the end of a turn the user's place moves.
 func (k *talk) shown(f client.Frame) error {
 	before := k.prompt()
 	k.conversation.see(f)
+	if f.Event != nil && f.Event.Type == "question.asked" {
+		k.asked = k.editor.view.blocks
+	}
 	if now := k.prompt(); k.editor.editing && now != before {
 		k.editor.reprompt(now)
 	}

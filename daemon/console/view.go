@@ -23,7 +23,7 @@ func (l Look) glyph(sign, ascii string) string {
 }
 
 // view draws a conversation on a terminal. Finished blocks are written once and scroll away. Below them is the live part, which is
-// rewritten in place: the block of an answer that still grows, and one line that says what runs.
+// rewritten in place: the block of an answer that still grows, one line that says what runs, and one with the question that the input line answers.
 //
 // A block of the answer becomes final when no later text can change it (markup.Settled). What has scrolled out of the screen can not be
 // rewritten, so the live part shows only the last lines of a long block; the whole is written when it is finished.
@@ -35,6 +35,8 @@ type view struct {
 	inside  bool     // an answer has begun and not ended
 	output  string   // the newest lines of the command that runs
 	status  string   // what runs; "" is nothing
+	open    string   // what the input line answers, where that is no longer just above it; "" is nothing
+	blocks  int      // counts what was written for good
 	held    []string // blocks that arrived while an answer grew
 	live    []string // the lines of the live part on the screen
 	paused  bool     // nothing is drawn until entered
@@ -165,10 +167,10 @@ func (v *view) put(block string) {
 	v.draw(block)
 }
 
-// runs sets the line that says what runs.
-func (v *view) runs(status string) {
-	if v.status != status {
-		v.status = status
+// runs sets the lines that say what runs and what the input line answers.
+func (v *view) runs(status, open string) {
+	if v.status != status || v.open != open {
+		v.status, v.open = status, open
 		v.draw("")
 	}
 }
@@ -186,6 +188,9 @@ func (v *view) prints(output string) {
 
 // draw writes finished text, and the live part below it again.
 func (v *view) draw(finished string) {
+	if finished != "" {
+		v.blocks++
+	}
 	if !v.look.Moves {
 		if finished != "" {
 			v.write(finished)
@@ -270,6 +275,9 @@ func (v *view) lines(width, height int) []string {
 	}
 	if v.status != "" {
 		list = append(list, dim(v.cut(v.status, width-3), v.look.Color))
+	}
+	if v.open != "" {
+		list = append(list, v.styled(v.open, "1;33"))
 	}
 	return list
 }
