@@ -27,7 +27,7 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 		cli.List(a, cli.Listing[api.Question]{
 			Route: api.Questions, Short: "List the questions that wait for you", None: "nothing is waiting for you",
 			// A question is "consumed" when a call has used its approval. An approval serves one call only.
-			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
+			States: []string{"open", "answered", "expired", "withdrawn", "consumed"}, State: "open",
 			// Programs at the endpoint and of MCP are told the id only, because the code is yours alone.
 			Head: []string{"CODE", "ID", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			Row: func(q api.Question, clock cli.Clock) []string {

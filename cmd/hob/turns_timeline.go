@@ -278,6 +278,8 @@ func questionText(q api.Question, p layout) string {
 		return text + " · open until " + p.at(q.Until)
 	case q.State == "expired":
 		return text + " · nobody answered"
+	case q.State == "withdrawn":
+		return text + " · withdrawn"
 	}
 	text += " · " + console.OrDash(q.Answer)
 	if q.By != "" {

@@ -100,7 +100,7 @@ type Question struct {
 	To      event.Address `json:"to"`
 	Asked   time.Time     `json:"asked"`
 	Until   time.Time     `json:"until"`
-	State   string        `json:"state"`
+	State   string        `json:"state"` // "open", "answered", "consumed": a call has used the approval; "expired": the time was up; "withdrawn": its reason was gone before
 	Answer  string        `json:"answer,omitempty"`
 	By      string        `json:"answered_by,omitempty"` // the person, else the channel
 	When    time.Time     `json:"answered,omitzero"`

@@ -47,6 +47,8 @@ func (s Outbox) Closings(ctx context.Context, now time.Time) (list []channels.Cl
 // outcome returns the one-word result of a question.
 func outcome(state, answer string) string {
 	switch {
+	case answer == withdrawn && state == "expired":
+		return "Withdrawn"
 	case state == "expired":
 		return "Expired"
 	case answer == turn.AnswerNo:

@@ -17,6 +17,7 @@ func TestClosedQuestionsAreKept(t *testing.T) {
 		"denied":       {"UPDATE questions SET state = 'answered', answer = 'no', answered_by = 1", "Denied"},
 		"in its words": {"UPDATE questions SET state = 'answered', answer = 'green', answered_by = 1", "Answered"},
 		"lapsed":       {"UPDATE questions SET state = 'expired'", "Expired"},
+		"withdrawn":    {"UPDATE questions SET state = 'expired', answer = 'withdrawn'", "Withdrawn"},
 		"never sent":   {"UPDATE questions SET state = 'expired'", ""},
 	} {
 		s := fresh(t)

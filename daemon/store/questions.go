@@ -216,11 +216,14 @@ func answerCode(tx *Tx, v Answer) (turn.Question, error) {
 	return q, closeQuestion(tx, q.ID, text, v.By)
 }
 
+// withdrawn is stored as the answer to a question that was closed before its time was up. People are shown it as the state; for hob both are the same.
+const withdrawn = "withdrawn"
+
 // expireQuestions closes the open questions that a condition selects. No answer means no: the waiting action is dropped.
 //
-// The caller is either the clock (until has passed) or the end of the turn that asked.
+// The caller is either the clock (until has passed), the end of the turn that asked, or what else has made the question pointless.
 func expireQuestions(tx *Tx, where string, arg any) error {
-	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0), tool", arg) // #nosec G202 -- constants
+	rs, err := tx.Query("UPDATE questions SET state = 'expired', answer = iif(until > ?, ?, '') WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0), tool", sqlite.Micros(tx.Now), withdrawn, arg) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
 		var q turn.Question
 		return q, rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.Tool)

@@ -13,6 +13,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/policy"
+	"hob/daemon/store"
 	"hob/scheduler"
 	"hob/tools"
 )
@@ -146,7 +147,7 @@ func TestStopTurn(t *testing.T) {
 	if stopped, err := s.Commands.StopTurn(ctx, id); err != nil || stopped {
 		t.Errorf("again: %v, %v", stopped, err)
 	}
-	s.later(2 * time.Hour)
+	s.ahead.Add(int64(2 * time.Hour))
 	if s.take() != 0 {
 		t.Error("a stopped turn was taken")
 	}
@@ -225,8 +226,8 @@ func TestUseOrAsk(t *testing.T) {
 	}
 }
 
-// The question of a call that was approved at the terminal ends with an event, so that a chat that shows it takes it away.
-func TestSettledQuestionHasAnEvent(t *testing.T) {
+// The question of a call that was approved at the terminal is withdrawn, with an event, so that a chat that shows it takes it away.
+func TestSettledQuestionIsWithdrawn(t *testing.T) {
 	s := fresh(t)
 	q := turn.Question{Subject: turn.AboutCall, Tool: "exec", Text: "may I?", ActionHash: "h", Until: s.now().Add(time.Hour), To: event.CLI}
 	if _, _, err := s.Calls.UseOrAsk(t.Context(), q, 0); err != nil {
@@ -235,7 +236,25 @@ func TestSettledQuestionHasAnEvent(t *testing.T) {
 	if err := s.Calls.Settled(t.Context(), "h"); err != nil {
 		t.Fatal(err)
 	}
-	if n := one[int](s, "SELECT count(*) FROM questions q JOIN events e ON e.type = 'question.expired' AND e.data ->> 'code' = q.code WHERE q.state = 'expired'"); n != 1 {
+	// It was withdrawn; one whose time is up expires.
+	q.ActionHash = "late"
+	if _, _, err := s.Calls.UseOrAsk(t.Context(), q, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.ahead.Add(int64(2 * time.Hour))
+	s.accept(message("hello"))
+	s.take()
+	view := store.NewView(s.Reader())
+	for i, state := range []string{"expired", "withdrawn"} {
+		list, err := view.QuestionRows(t.Context(), event.Filter{State: state})
+		if err != nil || len(list) != 1 || list[0].State != state || list[0].Answer != "" || list[0].ID != int64(2-i) {
+			t.Errorf("%s: %+v, %v", state, list, err)
+		}
+	}
+	if list, err := view.QuestionRows(t.Context(), event.Filter{}); err != nil || len(list) != 2 || list[0].State != "expired" || list[1].State != "withdrawn" {
+		t.Errorf("all: %+v, %v", list, err)
+	}
+	if n := one[int](s, "SELECT count(*) FROM questions q JOIN events e ON e.type = 'question.expired' AND e.data ->> 'code' = q.code WHERE q.state = 'expired'"); n != 2 {
 		t.Errorf("%d events", n)
 	}
 }

@@ -143,12 +143,20 @@ func (s *View) SessionOfTurn(ctx context.Context, turn int64) (key, title string
 
 // QuestionRows lists questions, newest first.
 func (s *View) QuestionRows(ctx context.Context, f event.Filter) ([]api.Question, error) {
-	return questionRows(ctx, s.read, whereFilter(event.Filter{State: f.State}, "state = ?1", "")+" ORDER BY id DESC LIMIT ?2", f.State, rowLimit(f))
+	state := "state = ?1"
+	switch f.State {
+	case "expired":
+		state += " AND answer <> '" + withdrawn + "'"
+	case withdrawn:
+		state = "state = 'expired' AND answer = ?1"
+	}
+	return questionRows(ctx, s.read, whereFilter(event.Filter{State: f.State}, state, "")+" ORDER BY id DESC LIMIT ?2", f.State, rowLimit(f))
 }
 
 // questionRows reads questions with who answered and when.
 func questionRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Question, error) {
-	rs, err := read.QueryContext(ctx, `SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer,
+	rs, err := read.QueryContext(ctx, `SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until,
+		iif(state = 'expired' AND answer = '`+withdrawn+`', answer, state), iif(state = 'expired', '', answer),
 		coalesce((SELECT coalesce(nullif(i.sender, ''), i.source) FROM inbox i WHERE i.seq = answered_by), ''), coalesce((SELECT i.received FROM inbox i WHERE i.seq = answered_by), 0)
 		FROM questions WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Question, error) {
