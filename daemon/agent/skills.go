@@ -51,6 +51,12 @@ func (h *CommandHandler) runSkill(ctx context.Context, q turn.Queued, name, args
 // unknownCommand returns the fault for a name that is neither a command nor a skill. It suggests a similar command.
 func unknownCommand(name string) *event.Fault {
 	meant := ""
+	switch name { // commands of the conversation in a terminal
+	case "/sessions":
+		return event.NewFault(event.Missing, "", "/sessions is a command of hob chat in a terminal. In a shell: hob sessions list, and hob chat --session NAME.")
+	case "/attach":
+		return event.NewFault(event.Missing, "", "/attach is a command of hob chat in a terminal. In a shell: hob chat --attach FILE TEXT.")
+	}
 	if near := tools.Nearest(name[1:], CommandNames(), 1); len(near) > 0 {
 		meant = " Do you mean /" + near[0] + "?"
 	}

@@ -122,6 +122,8 @@ func TestInstantCommandsWhileTheModelHangs(t *testing.T) {
 			{"/answer ABCD", "Say /answer CODE TEXT."},
 			{"/stat", "There is no command /stat. Do you mean /status? /help lists them."},
 			{"/Modle", "There is no command /modle. Do you mean /model? /help lists them."},
+			{"/sessions", "hob sessions list"},
+			{"/attach x.png", "hob chat --attach"},
 			{"/frobnicate", "There is no command /frobnicate. /help lists them."},
 			{"/" + strings.Repeat("x", 300), "There is no command /xxx"},
 		} {

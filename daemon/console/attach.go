@@ -6,9 +6,12 @@ import (
 	"hob/daemon/api/client"
 )
 
-// attachWord begins a line that names a file for the next message. The client handles it and the daemon never sees it, because the client
-// reads the file.
-const attachWord = "/attach "
+// attachWord is the first word of a line that names a file for the next message. The client handles it and the daemon never sees it, because the
+// client reads the file.
+const attachWord = "/attach"
+
+// helpHere lists the commands of the terminal, which the daemon does not know.
+const helpHere = "in this terminal also: /attach FILE sends a file with the next message; /sessions shows the other conversations; /exit leaves"
 
 // files are the files attached since the last message was posted.
 type files struct {
@@ -26,6 +29,10 @@ func (f *files) take() []client.Attachment {
 // attach reads a file for the next message, or reports why it cannot be sent. It reads every attached file again, so that they all have the
 // same age.
 func (k *talk) attach(path string) {
+	if path == "" {
+		k.conversation.out.Note("which file? /attach FILE sends it with your next message")
+		return
+	}
 	paths := append(k.files.paths, path)
 	list, err := client.Attach(paths...)
 	if err != nil {

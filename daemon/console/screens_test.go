@@ -295,10 +295,22 @@ func TestPromptSaysWhatItAllows(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	f := newFake(func(_ *fake, _ int64, m client.Message) { t.Errorf("%q was sent", m.Text) })
 	s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true})
-	for command, answer := range map[string]string{"/undo": "hob turns show", "/trust": "hob trust list", "/tasks": "hob tasks list"} {
+	for command, answer := range map[string]string{"/undo": "hob turns show", "/trust": "hob trust list", "/tasks": "hob tasks list", "/attach": "which file?"} {
 		s.press(t, command+"\r")
 		s.until(t, answer)
 	}
+	s.leaves(t)
+}
+
+// TestHelpHere: /help goes to the daemon, and the terminal adds its own commands.
+func TestHelpHere(t *testing.T) {
+	f := newFake(func(f *fake, row int64, m client.Message) {
+		f.emit(event.Event{Type: "command.done", Inbox: row, Data: map[string]any{"inbox": row, "text": "help for " + m.Text}})
+	})
+	s := drawing(t, f, 120, 24, console.Look{UTF8: true, Moves: true})
+	s.press(t, "/help\r")
+	s.until(t, "help for /help")
+	s.until(t, "/attach FILE sends a file with the next message; /sessions shows")
 	s.leaves(t)
 }
 

@@ -374,9 +374,12 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 		k.conversation.out.Note(elsewhere(message))
 		return nil
 	}
-	if path, ok := strings.CutPrefix(message, attachWord); ok {
+	switch word, path, _ := strings.Cut(message, " "); word {
+	case attachWord:
 		k.attach(strings.TrimSpace(path))
 		return nil
+	case "/help":
+		k.conversation.out.Note(helpHere)
 	}
 	// A question is tried once: if the line is no answer, it becomes a message, and the question stays open.
 	if q, ok := k.conversation.current(); ok {

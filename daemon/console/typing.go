@@ -279,7 +279,7 @@ func (t *typing) completions(text string) []string {
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(w string) bool { return w == word || !strings.HasPrefix(w, word) })
 	// A word with a slash, or the name of a file to attach, may be a path.
-	if head == attachWord || head != "" && strings.ContainsAny(word, "/~") {
+	if head == attachWord+" " || head != "" && strings.ContainsAny(word, "/~") {
 		list = append(list, paths(word)...)
 	}
 	for i := range list {
