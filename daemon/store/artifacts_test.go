@@ -83,6 +83,31 @@ func TestAcceptFiles(t *testing.T) {
 	}
 }
 
+// Beside a question for a permission a word answers a question in words only if it is one of its options. The owner is told the codes.
+func TestAWordBesideAPermission(t *testing.T) {
+	s := fresh(t)
+	s.accept(message("hello"))
+	if s.take() != 1 {
+		t.Fatal("no turn")
+	}
+	until := s.now().Add(time.Hour).UnixMicro()
+	s.sql("INSERT INTO questions (code, subject, turn, text, options, address, asked, until) VALUES ('A', 'ask', 1, 'which?', '[\"red\", \"blue\"]', ?, 1, ?)", chat, until)
+	s.sql("INSERT INTO questions (code, subject, turn, text, options, address, asked, until) VALUES ('B', 'turn-call', 1, 'may I?', '[\"once\", \"no\"]', ?, 1, ?)", chat, until)
+	state := func(seq int64) string { return one[string](s, "SELECT state FROM inbox WHERE seq = ?", seq) }
+	if got := state(s.accept(message("yes"))); got != "queued" {
+		t.Errorf("a yes is %s, want queued: it may be meant for the other question", got)
+	}
+	if n := one[int](s, "SELECT count(*) FROM outbox WHERE address = ? AND body LIKE '%/answer A TEXT; /approve B or /deny B%'", chat); n != 1 {
+		t.Errorf("the owner is told the codes %d times", n)
+	}
+	if got := state(s.accept(message("Red"))); got != "done" || one[string](s, "SELECT answer FROM questions WHERE code = 'A'") != "red" {
+		t.Errorf("an option is %s, want done: it answers", got)
+	}
+	if got := one[string](s, "SELECT state FROM questions WHERE code = 'B'"); got != "open" {
+		t.Errorf("the permission is %s", got)
+	}
+}
+
 // Only a plain text answers an open question: a file would be lost with it.
 func TestFilesAnswerNoQuestion(t *testing.T) {
 	s := fresh(t)

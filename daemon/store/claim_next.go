@@ -49,24 +49,31 @@ func acts(right string) bool {
 	return !found || !strings.EqualFold(kind, "read")
 }
 
-// OpenAsk is an open question to the owner that a plain text might answer.
+// OpenAsk is an open question to the owner that a plain text might be meant for.
 type OpenAsk struct {
 	ID        int64
 	Commanded bool // a queued command is about to answer it
 	Replied   bool // the text is a reply to the question's message
 	Here      bool // this conversation asked it in this chat
+	Chosen    bool // the text is one of its options
+	Approval  bool // it asks for a permission, which no plain text gives
 }
 
 // AnsweredAsk returns the question that a plain text answers: the one whose message it replies to or, for a text that is no reply, the only
-// open one in its chat. 0 means none. It can never approve anything, because only questions of the kind ask are in the list.
-func AnsweredAsk(open []OpenAsk, isReply bool) (id int64) {
-	n := 0
+// open one in its chat. Beside a question for a permission, a single word must be one of the options: a "yes" may be meant for the other
+// question. 0 means none. It can never approve anything.
+func AnsweredAsk(open []OpenAsk, isReply, word bool) (id int64) {
+	n, chosen, approvals := 0, false, false
 	for _, q := range open {
-		if !q.Commanded && (q.Replied || q.Here && !isReply) {
-			id, n = q.ID, n+1
+		switch {
+		case q.Commanded:
+		case q.Approval:
+			approvals = approvals || q.Here && !isReply
+		case q.Replied || q.Here && !isReply:
+			id, n, chosen = q.ID, n+1, q.Chosen
 		}
 	}
-	if n != 1 {
+	if n != 1 || approvals && word && !chosen {
 		return 0
 	}
 	return id

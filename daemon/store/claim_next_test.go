@@ -74,9 +74,11 @@ func TestBeginsAnew(t *testing.T) {
 func TestAnsweredAsk(t *testing.T) {
 	here, replied, elsewhere := store.OpenAsk{ID: 1, Here: true}, store.OpenAsk{ID: 2, Replied: true, Here: true}, store.OpenAsk{ID: 3}
 	commanded := store.OpenAsk{ID: 4, Here: true, Replied: true, Commanded: true}
+	permission, chosen := store.OpenAsk{ID: 5, Here: true, Approval: true}, store.OpenAsk{ID: 6, Here: true, Chosen: true}
 	for name, c := range map[string]struct {
 		open  []store.OpenAsk
 		reply bool
+		words bool
 		want  int64
 	}{
 		"none is open":                    {},
@@ -86,8 +88,14 @@ func TestAnsweredAsk(t *testing.T) {
 		"a reply to something else":       {open: []store.OpenAsk{here}, reply: true},
 		"one that a command answers":      {open: []store.OpenAsk{commanded}},
 		"another beside one that it does": {open: []store.OpenAsk{commanded, here}, want: 1},
+		"beside a permission":             {open: []store.OpenAsk{here, permission}},
+		"an option beside a permission":   {open: []store.OpenAsk{chosen, permission}, want: 6},
+		"a reply beside a permission":     {open: []store.OpenAsk{replied, permission}, reply: true, want: 2},
+		"a permission elsewhere":          {open: []store.OpenAsk{here, {ID: 7, Approval: true}}, want: 1},
+		"words beside a permission":       {open: []store.OpenAsk{here, permission}, words: true, want: 1},
+		"only a permission":               {open: []store.OpenAsk{permission}},
 	} {
-		if got := store.AnsweredAsk(c.open, c.reply); got != c.want {
+		if got := store.AnsweredAsk(c.open, c.reply, !c.words); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

@@ -100,25 +100,50 @@ func (s Inbox) TakeBack(ctx context.Context, w channels.Withdrawal) error {
 	return s.core.write(ctx, func(tx *Tx) error { return takeBack(tx, w) })
 }
 
-// matchAsk uses a plain text of the owner as the answer to an open question, if AnsweredAsk finds one.
+// matchAsk uses a plain text of the owner as the answer to an open question, if AnsweredAsk finds one. A word that may be meant for several stays a
+// message, and the owner is told how to answer each.
 func matchAsk(tx *Tx, seq int64, in event.In) error {
-	rs, err := tx.Query(`SELECT id, EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%'),
+	var ways []string
+	rs, err := tx.Query(`SELECT id, code, options, subject, EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%'),
 			coalesce(?2 <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ?2 AND o.address = ?3), 0),
 			coalesce(address = ?3, 0) AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?4)
-		FROM questions WHERE state = 'open' AND subject = 'ask' AND until > ?1`, sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyTo, in.Session)
+		FROM questions WHERE state = 'open' AND subject IN ('ask', 'turn-call') AND until > ?1`, sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyTo, in.Session)
 	open, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (q OpenAsk, err error) {
-		return q, rs.Scan(&q.ID, &q.Commanded, &q.Replied, &q.Here)
+		var asked turn.Question
+		if err := rs.Scan(&q.ID, &asked.Code, sqlite.JSON(&asked.Options), &asked.Subject, &q.Commanded, &q.Replied, &q.Here); err != nil {
+			return q, err
+		}
+		q.Approval, q.Chosen = asked.Subject != turn.AboutAsk, isOption(asked, in.Text())
+		if q.Here && !q.Commanded {
+			ways = append(ways, wayToAnswer(asked))
+		}
+		return q, nil
 	})
 	// The rule is a pure function; the query above collects its facts.
-	id := AnsweredAsk(open, in.ReplyRef != "")
-	if err != nil || id == 0 {
+	word := len(strings.Fields(in.Text())) == 1
+	id := AnsweredAsk(open, in.ReplyRef != "", word)
+	if err != nil {
 		return err
+	}
+	if id == 0 && word && in.ReplyRef == "" && len(ways) > 1 {
+		return tx.Tell(fmt.Sprintf("which:%d", seq), in.ReplyTo, fmt.Sprintf("%d questions are open here, so a word answers none of them. Write: %s", len(ways), strings.Join(ways, "; ")))
+	}
+	if id == 0 {
+		return nil
 	}
 	if err := closeQuestion(tx, id, strings.TrimSpace(in.Text()), seq); err != nil {
 		return err
 	}
 	// The text was the answer, so it opens no turn of its own.
 	return closeIn(tx, seq, "done", "it answered a question")
+}
+
+// wayToAnswer is the command that answers a question.
+func wayToAnswer(q turn.Question) string {
+	if q.Subject == turn.AboutAsk {
+		return "/answer " + q.Code + " TEXT"
+	}
+	return "/approve " + q.Code + " or /deny " + q.Code
 }
 
 // closeIn closes an inbox row that opens no turn.

@@ -82,6 +82,12 @@ func chosenOption(q turn.Question, text string) string {
 	return strings.Join(labels, ", ")
 }
 
+// isOption reports whether a text chooses options of a question, by their labels or numbers.
+func isOption(q turn.Question, text string) bool {
+	chosen := chosenOption(q, text)
+	return chosen != strings.TrimSpace(text) || slices.Contains(q.Options, chosen)
+}
+
 // acceptedAnswer converts an answer to the form that its question expects. The labels of hob's own questions mean yes and no. It returns
 // false if the text is not an answer.
 func acceptedAnswer(q turn.Question, text string) (string, bool) {
