@@ -17,11 +17,15 @@ type Waiting struct {
 
 // Next decides the thread's next action: a command, an input or a resumed turn. If all results are zero, there is nothing to do. A command
 // that the thread serves itself (boundary) comes first, unless an earlier message of the owner waits. Then come the owner's messages, then
-// resumed turns, then the rest.
+// resumed turns, then the rest. While an earlier command of the same conversation waits that is served beside the thread, there is nothing to do:
+// it is served at once, and the answers keep their order.
 func (w Waiting) Next(boundary []string) (command, input turn.Queued, resumed int64) {
 	best := w.Input
 	for _, q := range w.Commands {
 		if slices.Contains(boundary, q.In.CommandName()) && (best.Seq == 0 || best.In.Rank > event.RankOwner || q.Seq < best.Seq) {
+			if w.behind(q, boundary) {
+				return command, input, 0
+			}
 			best = q
 			break
 		}
@@ -34,6 +38,13 @@ func (w Waiting) Next(boundary []string) (command, input turn.Queued, resumed in
 	default:
 		return command, best, 0
 	}
+}
+
+// behind reports whether a command waits behind one of the same conversation that is not of the boundary.
+func (w Waiting) behind(q turn.Queued, boundary []string) bool {
+	return slices.ContainsFunc(w.Commands, func(other turn.Queued) bool {
+		return other.Seq < q.Seq && other.In.Session == q.In.Session && !slices.Contains(boundary, other.In.CommandName())
+	})
 }
 
 // BeginsAnew decides whether a trigger's run starts a new conversation. If the trigger has rights to act, text from an earlier run must not

@@ -23,6 +23,8 @@ func queued(seq int64, rank event.Rank, text string) turn.Queued {
 func TestTakenNext(t *testing.T) {
 	owner, rest := queued(5, event.RankOwner, "hello"), queued(5, event.RankRest, "news")
 	early, late, other := queued(3, event.RankOwner, "/new"), queued(7, event.RankOwner, "/new"), queued(2, event.RankOwner, "/status")
+	elsewhere := other
+	elsewhere.In.Session = "group"
 	for name, c := range map[string]struct {
 		waiting                 store.Waiting
 		command, input, resumed int64
@@ -38,7 +40,8 @@ func TestTakenNext(t *testing.T) {
 		"a command before what others said":           {waiting: store.Waiting{Input: rest, Commands: []turn.Queued{late}}, command: 7},
 		"a command before a turn that goes on":        {waiting: store.Waiting{Commands: []turn.Queued{late}, Turn: 9}, command: 7},
 		"a command that the thread does not serve":    {waiting: store.Waiting{Commands: []turn.Queued{other}}},
-		"the first one that the thread serves":        {waiting: store.Waiting{Input: owner, Commands: []turn.Queued{other, early, late}}, command: 3},
+		"a command after one that it does not serve":  {waiting: store.Waiting{Input: owner, Commands: []turn.Queued{other, early, late}, Turn: 9}},
+		"the same, of another conversation":           {waiting: store.Waiting{Input: owner, Commands: []turn.Queued{elsewhere, early, late}}, command: 3},
 		"a command of a low rank, and a turn goes on": {waiting: store.Waiting{Commands: []turn.Queued{queued(3, event.RankRest, "/new")}, Turn: 9}, resumed: 9},
 	} {
 		command, input, resumed := c.waiting.Next([]string{"/new"})

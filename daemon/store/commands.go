@@ -40,6 +40,7 @@ func closeCommand(tx *Tx, q turn.Queued, reply string) error {
 	if err != nil || n == 0 {
 		return err
 	}
+	tx.Wake(sqlite.SignalInbox) // the thread may wait for this answer before it serves a later command
 	if err := addEvent(tx, event.Event{Type: "command.done", Session: q.In.Session, Inbox: q.Seq, Data: map[string]any{"inbox": q.Seq, "text": reply}}); err != nil {
 		return err
 	}
