@@ -14,7 +14,6 @@ import (
 	"hob/channels/all"
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/sys"
 )
 
 // commands are those that the owner has in a chat, and one that does not exist.
@@ -93,7 +92,7 @@ func TestCommandsByLevelAndSource(t *testing.T) {
 // became is what a message of a channel has become: kind, trust and session of its row, "" for none.
 func (h *house) became(ext string) string {
 	h.t.Helper()
-	rows, err := store.NewView(h.Store.Reader(), sys.RealClock()).InboxRows(h.t.Context(), event.Filter{Limit: 1})
+	rows, err := store.NewView(h.Store.Reader(), time.Now).InboxRows(h.t.Context(), event.Filter{Limit: 1})
 	if err != nil {
 		h.t.Fatal(err)
 	}

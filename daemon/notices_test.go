@@ -16,7 +16,6 @@ import (
 	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/sys"
 )
 
 // notices are what hob says of itself, oldest first, as "ADDRESS TEXT".
@@ -149,7 +148,7 @@ func TestOneAddressIsNotTheChannel(t *testing.T) {
 
 func (h *house) notices() []string {
 	h.t.Helper()
-	rows, err := store.NewView(h.Store.Reader(), sys.RealClock()).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
+	rows, err := store.NewView(h.Store.Reader(), time.Now).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
 	if err != nil {
 		h.t.Fatal(err)
 	}

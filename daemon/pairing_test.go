@@ -163,7 +163,7 @@ func (h *house) pairing(id int64) channels.PairingRow {
 // inbox is what became of messages: who was taken for whom, and what was said.
 func (h *house) inbox() (list []string) {
 	h.t.Helper()
-	rows, err := store.NewView(h.Store.Reader(), sys.RealClock()).InboxRows(h.t.Context(), event.Filter{Limit: 1000})
+	rows, err := store.NewView(h.Store.Reader(), time.Now).InboxRows(h.t.Context(), event.Filter{Limit: 1000})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func (h *house) inbox() (list []string) {
 // told is what hob says of itself, by where it goes.
 func (h *house) told() (list []string) {
 	h.t.Helper()
-	rows, err := store.NewView(h.Store.Reader(), sys.RealClock()).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
+	rows, err := store.NewView(h.Store.Reader(), time.Now).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -440,7 +440,7 @@ func TestTheIDOfAGroup(t *testing.T) {
 	h.says(h.x, group("-100", "7", true), group("-100", "7", true))
 	h.says(h.x, group("-100", "7", true))
 	same(t, "told", h.told(), append(before, "x:7")...)
-	rows, err := store.NewView(h.Store.Reader(), sys.RealClock()).OutboxRows(t.Context(), event.Filter{Limit: 1})
+	rows, err := store.NewView(h.Store.Reader(), time.Now).OutboxRows(t.Context(), event.Filter{Limit: 1})
 	if err != nil || len(rows) != 1 || !strings.Contains(rows[0].Body, `add "-100" to groups in [channels.x]`) || strings.Contains(rows[0].Body, "Fam\n") {
 		t.Errorf("%+v, %v", rows, err)
 	}

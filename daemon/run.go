@@ -90,7 +90,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		return err
 	}
 	// The view reads with connections of its own, so that lists never wait for a commit.
-	d.view = store.NewView(d.store.Reader(), d.clock)
+	d.view = store.NewView(d.store.Reader(), d.clock.Wall)
 	d.artifacts = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
 	err = d.store.Jobs.DisableUnreadable(ctx)
 	// After a crash the leftovers are removed before any part runs, because a part could begin to use them.

@@ -282,7 +282,7 @@ func stranger(text string) event.In {
 }
 
 // rows is what people see.
-func (r *harness) rows() *store.View { return store.NewView(r.store.Reader(), r.clock) }
+func (r *harness) rows() *store.View { return store.NewView(r.store.Reader(), r.clock.Wall) }
 
 // settle waits until nobody has anything to do without time passing.
 func (r *harness) settle() { synctest.Wait() }

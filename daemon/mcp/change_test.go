@@ -11,7 +11,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/mcp/mcptest"
 	"hob/daemon/store"
-	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -91,7 +90,7 @@ func TestChangedList(t *testing.T) {
 // questions are the open ones of the owner.
 func (h *hob) questions() []api.Question {
 	h.t.Helper()
-	list, err := store.NewView(h.store.Reader(), sys.RealClock()).QuestionRows(h.t.Context(), event.Filter{State: "open", Limit: 50})
+	list, err := store.NewView(h.store.Reader(), time.Now).QuestionRows(h.t.Context(), event.Filter{State: "open", Limit: 50})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -112,7 +111,7 @@ func TestLongChange(t *testing.T) {
 		}
 	}
 	notices := func() (list []string) {
-		rows, err := store.NewView(h.store.Reader(), sys.RealClock()).OutboxRows(t.Context(), event.Filter{Limit: 50})
+		rows, err := store.NewView(h.store.Reader(), time.Now).OutboxRows(t.Context(), event.Filter{Limit: 50})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,6 @@ import (
 	"hob/daemon/sqlite"
 	"hob/daemon/store"
 	"hob/daemon/store/storetest"
-	"hob/daemon/sys"
 )
 
 func openAt(t *testing.T, dir string) (s *store.Store, end func()) {
@@ -43,7 +42,7 @@ func steps(t *testing.T) fs.FS {
 // outboxes are the states of the outbox, oldest first.
 func outboxes(t *testing.T, s *store.Store) (states []string) {
 	t.Helper()
-	rows, err := store.NewView(s.Reader(), sys.RealClock()).OutboxRows(t.Context(), event.Filter{})
+	rows, err := store.NewView(s.Reader(), time.Now).OutboxRows(t.Context(), event.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +129,7 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	if got := strings.Join(outboxes(t, s), " "); got != "held held/unknown done/sent" {
 		t.Errorf("the outbox: %s", got)
 	}
-	rows, err := store.NewView(s.Reader(), sys.RealClock()).InboxRows(t.Context(), event.Filter{})
+	rows, err := store.NewView(s.Reader(), time.Now).InboxRows(t.Context(), event.Filter{})
 	if err != nil || len(rows) != 1 || rows[0].State != "held" || !strings.Contains(rows[0].Reason, "may have been answered") {
 		t.Errorf("the inbox: %+v, %v", rows, err)
 	}
@@ -217,7 +216,7 @@ func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
 			t.Errorf("%s: note %+v, %v", state, note, err)
 		}
 		s, end = openAt(t, dir)
-		rows, err := store.NewView(s.Reader(), sys.RealClock()).OutboxRows(t.Context(), event.Filter{})
+		rows, err := store.NewView(s.Reader(), time.Now).OutboxRows(t.Context(), event.Filter{})
 		if err != nil || len(rows) != 1 || rows[0].State+" "+rows[0].Key != want {
 			t.Errorf("%s: %+v, %v, want %s", state, rows, err, want)
 		}

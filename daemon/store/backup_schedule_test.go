@@ -109,7 +109,7 @@ func TestNoRoomForACopy(t *testing.T) {
 			t.Fatalf("it was made: %v", err)
 		}
 	}
-	rows, err := store.NewView(v.store.Reader(), sys.RealClock()).OutboxRows(t.Context(), event.Filter{})
+	rows, err := store.NewView(v.store.Reader(), time.Now).OutboxRows(t.Context(), event.Filter{})
 	if err != nil || len(rows) != 1 || !strings.HasPrefix(rows[0].Body, "No backup was made: the disk is nearly full") || len(v.copies()) != 0 {
 		t.Errorf("told: %+v, %v; copies %v", rows, err, v.copies())
 	}

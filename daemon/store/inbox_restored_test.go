@@ -10,7 +10,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/daemon/store"
-	"hob/daemon/sys"
 )
 
 // restored is a store that was put back at this moment; one input waited then.
@@ -156,7 +155,7 @@ func TestNobodyAnswersAfterARestore(t *testing.T) {
 	if got := s.fates(); got != "held held" {
 		t.Errorf("after a year: %s", got)
 	}
-	open, err := store.NewView(s.Reader(), sys.RealClock()).QuestionRows(t.Context(), event.Filter{State: "open"})
+	open, err := store.NewView(s.Reader(), time.Now).QuestionRows(t.Context(), event.Filter{State: "open"})
 	if err != nil || len(open) != 1 || open[0].Code != first {
 		t.Errorf("open questions %+v, %v", open, err)
 	}

@@ -48,7 +48,7 @@ func open(t *testing.T, dir string, change ...func(*testStore)) *testStore {
 		o.Clock, o.Zone = clockOf(s), func() string { return s.zone }
 		o.Owner, o.Config = func() []event.Address { return s.owner }, func() store.Config { return s.policy }
 	})
-	s.View = store.NewView(s.Reader(), clockOf(s))
+	s.View = store.NewView(s.Reader(), clockOf(s).Wall)
 	t.Cleanup(func() { storetest.Close(t, s.Store) })
 	return s
 }

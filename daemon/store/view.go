@@ -12,7 +12,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/netguard"
 	"hob/daemon/sqlite"
-	"hob/daemon/sys"
 )
 
 // The default and the largest number of rows in a list.
@@ -24,14 +23,12 @@ const (
 // View reads rows for lists and details. It is safe for concurrent use.
 type View struct {
 	Meter
-	read  *sqlite.Readers
-	clock sys.Clock // for the time that a running turn has run so far
+	read *sqlite.Readers
+	now  func() time.Time
 }
 
-// NewView returns a view over the given readers.
-func NewView(readers *sqlite.Readers, clock sys.Clock) *View {
-	return &View{Meter: Meter{rows: readers}, read: readers, clock: clock}
-}
+// NewView returns a view over the given readers. now ends the time that a running turn has run so far.
+func NewView(r *sqlite.Readers, now func() time.Time) *View { return &View{Meter{rows: r}, r, now} }
 
 // rowLimit returns the number of rows to list.
 func rowLimit(f event.Filter) int {

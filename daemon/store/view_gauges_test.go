@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/store"
-	"hob/daemon/sys"
 )
 
 // ask adds a model step to a turn.
@@ -79,7 +79,7 @@ func TestGaugesAddUpRequests(t *testing.T) {
 	if got := s.gauges().Requests; !reflect.DeepEqual(got, want) {
 		t.Errorf("after both have ended: %+v", got)
 	}
-	if g, err := store.NewView(s.Reader(), sys.RealClock()).Gauges(t.Context()); err != nil || !reflect.DeepEqual(g.Requests, want) {
+	if g, err := store.NewView(s.Reader(), time.Now).Gauges(t.Context()); err != nil || !reflect.DeepEqual(g.Requests, want) {
 		t.Errorf("after a restart: %+v, %v", g.Requests, err)
 	}
 }

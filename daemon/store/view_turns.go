@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"time"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
@@ -19,26 +18,20 @@ func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]api.Turn, error)
 	if f.Name != "" && f.State == "" { // newer conversations with the same key have newer turns
 		order = "s.id DESC, t.id DESC"
 	}
-	return s.turnRows(ctx, whereFilter(f, "t.state = ?1", "s.key = ?2")+" ORDER BY "+order+" LIMIT ?3", f.State, f.Name, rowLimit(f))
+	return turnRows(ctx, s, whereFilter(f, "t.state = ?1", "s.key = ?2")+" ORDER BY "+order+" LIMIT ?3", f.State, f.Name, rowLimit(f))
 }
 
-// openSince is, in SQL, the time of the last row of a running turn t. Up to there its running time is committed. A turn that has waited,
-// or that a crash has cut off, has run on since the end of its wait or the start of the process.
-const openSince = `iif(t.state = 'running', max(t.started, coalesce((SELECT b.started FROM boots b WHERE b.epoch = t.epoch), 0),
-	coalesce((SELECT max(max(p.started, p.ended)) FROM steps p WHERE p.turn = t.id), 0), coalesce((SELECT max(w.met) FROM waits w WHERE w.turn = t.id), 0)), 0)`
-
-// turnRows reads turns. A cost of -1 is unknown: only requests without a price were made.
-func (s *View) turnRows(ctx context.Context, where string, args ...any) ([]api.Turn, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000, `+openSince+`,
+// turnRows reads turns. A cost of -1 is unknown: only requests without a price were made. The running time of a running turn is committed up
+// to its last row. After a wait or a crash it runs on from the end of the wait or from the start of the process.
+func turnRows(ctx context.Context, s *View, where string, args ...any) ([]api.Turn, error) {
+	rs, err := s.read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
+		iif(t.state = 'running', max(t.started, coalesce((SELECT b.started FROM boots b WHERE b.epoch = t.epoch), 0), coalesce((SELECT max(max(p.started, p.ended)) FROM steps p WHERE p.turn = t.id), 0), coalesce((SELECT max(w.met) FROM waits w WHERE w.turn = t.id), 0)), 1 << 62),
 		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Turn, error) {
-		var r api.Turn
-		var since time.Time
-		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended), &r.RunningMS, sqlite.Stamp(&since),
+		r, since := api.Turn{}, int64(0)
+		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended), &r.RunningMS, &since,
 			&r.Steps, &r.Tokens, &r.Cost, &r.Why, &r.Text)
-		if !since.IsZero() {
-			r.RunningMS += max(s.clock.Wall().Sub(since), 0).Milliseconds()
-		}
+		r.RunningMS += max(sqlite.Micros(s.now())-since, 0) / 1000
 		return r, err
 	})
 }
@@ -98,7 +91,7 @@ func (s *View) waits(ctx context.Context, id int64) ([]api.Wait, error) {
 
 // TurnView reads one turn with all related rows.
 func (s *View) TurnView(ctx context.Context, id int64) (v api.TurnDetail, err error) {
-	rows, err := s.turnRows(ctx, "t.id = ?", id)
+	rows, err := turnRows(ctx, s, "t.id = ?", id)
 	if err != nil {
 		return v, err
 	}
