@@ -10,6 +10,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/skills"
 	"hob/daemon/store"
+	"hob/daemon/text"
 	"hob/daemon/triggers"
 	"hob/scheduler"
 )
@@ -153,19 +154,19 @@ func (b chatReports) usage(ctx context.Context) (string, error) {
 	if u.Used < 0 {
 		spent = "unknown"
 	}
-	return fmt.Sprintf("Today (%s): %s of %s spent, %d of %s tokens at an unknown price; reserved: %.2f and %d tokens.",
-		u.Day, spent, capped(u.PerDayMicros, 1e6, "%.2f"), u.UsedTokens, capped(u.PerDayTokens, 1, "%.0f"), money(u.ReservedMicros), u.ReservedTokens), nil
+	return fmt.Sprintf("Today (%s): %s of %s spent, %s of %s tokens at an unknown price; reserved: %.2f and %s tokens.",
+		u.Day, spent, capped(u.PerDayMicros, text.Money), text.Thousands(u.UsedTokens), capped(u.PerDayTokens, text.Thousands), money(u.ReservedMicros), text.Thousands(u.ReservedTokens)), nil
 }
 
 // money converts the store's unit, millionths of the budget's currency, for display.
 func money(micros int64) float64 { return float64(micros) / 1e6 }
 
-// capped shows a limit in its unit; a negative one means that there is none.
-func capped(n int64, unit float64, format string) string {
+// capped shows a limit; a negative one means that there is none.
+func capped(n int64, show func(int64) string) string {
 	if n < 0 {
 		return "unlimited"
 	}
-	return fmt.Sprintf(format, float64(n)/unit)
+	return show(n)
 }
 
 // why shows how something came about, from the message to its cause, indented by at most four levels.

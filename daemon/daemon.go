@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -139,7 +140,7 @@ func (d *daemon) limits() store.Config {
 	}
 	return store.Config{
 		MaxAttempts: c.Daemon.MaxAttempts, SafeAfter: c.Daemon.SafeModeAfter, SafeWindow: 10 * time.Minute,
-		PerDayMicros: int64(c.Budget.PerDay * 1e6), PerDayTokens: c.Budget.TokensPerDay,
+		PerDayMicros: int64(math.Round(c.Budget.PerDay * 1e6)), PerDayTokens: c.Budget.TokensPerDay,
 		Quiet: func(t time.Time) time.Time { return hours.End(t, d.zone.location()) }, CancelDelay: c.Outbox.Hold, Announce: c.Outbox.Announce,
 		Buttons: d.recipients.Buttons, Named: d.recipients.Named, Edits: func(to event.Address) bool { return c.Outbox.Live && d.recipients.Channels.Edits(to) },
 	}

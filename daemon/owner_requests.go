@@ -140,7 +140,7 @@ func capOf(in api.BudgetChange) (store.Cap, error) {
 		if err != nil || (money < 0 && money != -1) || money > 1e9 || math.IsNaN(money) {
 			return c, event.NewFault(event.Invalid, "an amount such as 5 or 2.50; 0 spends nothing, -1 takes the cap away", "%q is not an amount of money", *in.PerDay)
 		}
-		micros := int64(money * 1e6)
+		micros := int64(math.Round(money * 1e6))
 		c.Micros = &micros
 	}
 	if in.TokensPerDay != nil {

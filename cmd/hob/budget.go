@@ -13,15 +13,16 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/text"
 )
 
 // budgetLine is the budget in one line. A model request reserves its highest possible cost before it starts,
 // and the real cost replaces the reservation when it ends. What is reserved therefore counts as spent here.
 func budgetLine(b api.Budget) string {
 	money, tokens := spentText(b.Used.Micros(), b.ReservedMicros, b.UsedTokens), console.Thousands(b.UsedTokens+b.ReservedTokens)+" tokens"
-	return money + " " + capText(b.PerDayMicros, console.Money) + moneyPercent(b) + " · " +
+	return money + " " + capText(b.PerDayMicros, text.Money) + moneyPercent(b) + " · " +
 		// Models without a known price are limited by tokens instead of money.
-		tokens + " " + capText(b.PerDayTokens, console.Thousands[int64]) + percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens)
+		tokens + " " + capText(b.PerDayTokens, text.Thousands) + percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens)
 }
 
 // moneyPercent is how much of the cap is used and reserved, in percent; nothing if that is unknown.
@@ -61,8 +62,8 @@ func budgetPage(b api.Budget, p layout) string {
 	row := func(name, used, reserved, most, percent string) {
 		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, used, reserved, most, percent)))
 	}
-	row("money", spentText(b.Used.Micros(), 0, b.UsedTokens), console.Money(b.ReservedMicros), capText(b.PerDayMicros, console.Money), moneyPercent(b))
-	row("tokens", console.Thousands(b.UsedTokens), console.Thousands(b.ReservedTokens), capText(b.PerDayTokens, console.Thousands[int64]), percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens))
+	row("money", spentText(b.Used.Micros(), 0, b.UsedTokens), console.Money(b.ReservedMicros), capText(b.PerDayMicros, text.Money), moneyPercent(b))
+	row("tokens", console.Thousands(b.UsedTokens), console.Thousands(b.ReservedTokens), capText(b.PerDayTokens, text.Thousands), percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens))
 	// Stored caps hide those of the config, which a person who edits the config would otherwise wonder about.
 	if b.Set {
 		fmt.Fprintln(&out, p.line("these caps were set by hob budget set; back to those of the config: hob budget set --config"))

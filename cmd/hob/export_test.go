@@ -23,6 +23,7 @@ var (
 	ErrEditByHand  = document.ErrByHand
 	PairingCommand = pairingCommand
 	PseudoVersion  = pseudoVersion
+	PercentText    = percentText
 )
 
 // KeyChange is what hob config set changes.

@@ -106,11 +106,14 @@ func (p layout) line(text string) string {
 	return strings.TrimRight(text[:cut], " ") + "…"
 }
 
-// percentText says how much of a cap is used, in per cent.
+// percentText says how much of a cap is used, in per cent. Of a cap that is far below the use it says only that.
 // It is "" where there is no cap, and where the cap is 0.
 func percentText(used, most int64) string {
 	if most <= 0 {
 		return ""
+	}
+	if used/most >= 10 {
+		return " (over)"
 	}
 	return fmt.Sprintf(" (%d %%)", 100*used/most)
 }

@@ -121,3 +121,15 @@ func TestLinesFit(t *testing.T) {
 		}
 	}
 }
+
+// A cap that was set far below what is used already has no percentage that anybody could read.
+func TestPercentOfACap(t *testing.T) {
+	for _, c := range []struct {
+		used, most int64
+		want       string
+	}{{1, -1, ""}, {1, 0, ""}, {0, 5, " (0 %)"}, {999, 100, " (999 %)"}, {1000, 100, " (over)"}, {1 << 62, 1, " (over)"}} {
+		if got := main.PercentText(c.used, c.most); got != c.want {
+			t.Errorf("%d of %d: %q, want %q", c.used, c.most, got, c.want)
+		}
+	}
+}

@@ -2,9 +2,10 @@ package console
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
+
+	"hob/daemon/text"
 )
 
 // Clock formats an instant in this machine's time zone, with the zone's name; "-" for none.
@@ -54,17 +55,7 @@ func Plural[N int | int64](n N, one string) string {
 }
 
 // Thousands groups digits: 2,000,000.
-func Thousands[N int | int64](n N) string {
-	s := strconv.FormatInt(int64(n), 10)
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
+func Thousands[N int | int64](n N) string { return text.Thousands(int64(n)) }
 
 // Size formats a number of bytes.
 func Size(n int64) string {
