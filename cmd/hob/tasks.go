@@ -50,7 +50,7 @@ func taskCells(r api.Task, clock cli.Clock) []string {
 	if !r.NotBefore.IsZero() {
 		before = clock(r.NotBefore)
 	}
-	return []string{cli.ID(r.ID), string(r.State), strconv.Itoa(r.Priority), after, before, r.Title, console.OrDash(console.OneLine(r.Result))}
+	return []string{cli.ID(r.ID), string(r.State), strconv.Itoa(r.Priority), after, before, r.Title, console.OrDash(console.OneLine(console.ToYou(r.Result)))}
 }
 
 // tasksAddCommand makes hob tasks add.
