@@ -40,7 +40,7 @@ func Remark(row string, now time.Time) (string, error) {
 
 // Markdown is what hob sessions export --format md prints.
 func Markdown(s api.SessionDetail) string {
-	return markdown(s, func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") })
+	return markdown(s, nil, func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") })
 }
 
 // Pages are the pages that commands draw from what the daemon says, by name.

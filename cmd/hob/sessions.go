@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,7 +34,7 @@ func sessionState(s api.Session) string {
 func sessionsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("sessions", "Look at conversations and lead them",
 		sessionsListCommand(a),
-		withPrompt(a, cli.Show(a, api.ShowSession, "SESSION", "Show a conversation with every call and its arguments", func(s api.SessionDetail, _ json.RawMessage, _ cli.Clock) error { return drawSession(a, s) })),
+		withPrompt(a, cli.Show(a, api.ShowSession, "SESSION", "Show a conversation with every call and its arguments", nil)),
 		sessionsSendCommand(a),
 		exportCommand(a), compactCommand(a), sessionsSearchCommand(a), archiveCommand(a), unarchiveCommand(a), sessionsRemoveCommand(a),
 	)
@@ -170,13 +169,17 @@ func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error 
 
 // drawSession prints the transcript of a conversation. Texts are shown as a dialogue; calls and results have
 // the name of their tool instead of a speaker.
-func drawSession(a *cli.App, s api.SessionDetail) error {
+func drawSession(ctx context.Context, a *cli.App, s api.SessionDetail) error {
+	ends, err := unanswered(ctx, a, s)
+	if err != nil {
+		return err
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), sessionState(s.Session), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
 	if s.Title != "" {
 		fmt.Fprintf(&b, "%s\n", console.OneLine(s.Title))
 	}
-	for _, i := range s.Transcript {
+	for n, i := range s.Transcript {
 		// Only texts have a speaker.
 		who := i.Role
 		if i.Kind != "text" && i.Kind != "input" {
@@ -188,6 +191,34 @@ func drawSession(a *cli.App, s api.SessionDetail) error {
 			text = strings.TrimSpace(text + " " + console.CellText(i.Args))
 		}
 		fmt.Fprintf(&b, "%s: %s\n", console.OneLine(who), text)
+		if end := ends[n]; end != "" {
+			fmt.Fprintf(&b, "(%s)\n", console.OneLine(end))
+		}
 	}
 	return a.Text(b.String())
+}
+
+// unanswered says how the turns ended that gave no answer, such as "stopped by you", by the place of their last item in the transcript.
+func unanswered(ctx context.Context, a *cli.App, s api.SessionDetail) (map[int]string, error) {
+	last, ends := map[int64]int{}, map[int]string{}
+	for n, i := range s.Transcript {
+		last[i.Turn] = n
+	}
+	for _, state := range []string{"failed", "stopped", "dead"} {
+		turns, err := client.List(ctx, a, api.Turns, client.Filter{Name: s.Key, State: state, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range turns {
+			n, known := last[t.ID]
+			switch why := console.ToYou(t.Why); {
+			case !known: // a turn of an older conversation with this key
+			case state == "stopped" && why != "":
+				ends[n] = why
+			default:
+				ends[n] = strings.TrimSuffix(state+": "+why, ": ")
+			}
+		}
+	}
+	return ends, nil
 }

@@ -36,7 +36,11 @@ func exportCommand(a *cli.App) *cobra.Command {
 			return exportLines(cmd.Context(), a, args[0])
 		case formatMarkdown:
 			return cli.ShowRow(cmd.Context(), a, api.ShowSession, args[0], func(s api.SessionDetail, _ json.RawMessage, clock cli.Clock) error {
-				return a.Text(markdown(s, clock))
+				ends, err := unanswered(cmd.Context(), a, s)
+				if err != nil {
+					return err
+				}
+				return a.Text(markdown(s, ends, clock))
 			})
 		}
 		return cli.Usage("the formats are: jsonl, md", "there is no format %q", *format)
@@ -67,8 +71,8 @@ const (
 )
 
 // markdown writes a conversation for people, in CommonMark. Each text is a block quote of its own, so that nothing in it, such as an open code block, reaches what
-// follows it. Foreign text is a code block in the quote: no reader of Markdown makes anything of it.
-func markdown(s api.SessionDetail, clock cli.Clock) string {
+// follows it. Foreign text is a code block in the quote: no reader of Markdown makes anything of it. ends is the result of unanswered.
+func markdown(s api.SessionDetail, ends map[int]string, clock cli.Clock) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Conversation %s\n\n%s, %s, since %s\n", codeSpan(s.Key, argsShown), sessionState(s.Session), console.Plural(s.Turns, "turn"), clock(s.Created))
 	results := map[string]api.Item{}
@@ -78,7 +82,7 @@ func markdown(s api.SessionDetail, clock cli.Clock) string {
 		}
 	}
 	called := false // the lines of calls that follow each other are one list
-	for _, i := range s.Transcript {
+	for n, i := range s.Transcript {
 		if i.Kind == "call" {
 			if !called {
 				b.WriteString("\n")
@@ -88,6 +92,10 @@ func markdown(s api.SessionDetail, clock cli.Clock) string {
 		called = i.Kind == "call" || i.Kind == "result" && called
 		if text := strings.TrimSpace(i.Text); text != "" && i.Kind != "call" && i.Kind != "result" && i.Kind != "reasoning" {
 			fmt.Fprintf(&b, "\n%s\n\n%s", speaker(i, clock), blockQuote(text, i.Foreign))
+		}
+		if end := ends[n]; end != "" {
+			fmt.Fprintf(&b, "\n(no answer: %s)\n", codeSpan(end, argsShown))
+			called = false
 		}
 	}
 	return b.String()

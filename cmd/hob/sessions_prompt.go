@@ -17,10 +17,11 @@ import (
 func withPrompt(a *cli.App, show *cobra.Command) *cobra.Command {
 	prompt := show.Flags().Bool("prompt", false, "print the system text and the tools that its requests begin with, and the tokens of each part")
 	show.Example = "  hob sessions show main\n  hob sessions show main --prompt"
-	transcript := show.RunE
 	show.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*prompt {
-			return transcript(cmd, args)
+			return cli.ShowRow(cmd.Context(), a, api.ShowSession, args[0], func(s api.SessionDetail, _ json.RawMessage, _ cli.Clock) error {
+				return drawSession(cmd.Context(), a, s)
+			})
 		}
 		return showPrompt(cmd.Context(), a, args[0])
 	}
