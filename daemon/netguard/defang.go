@@ -18,7 +18,7 @@ var (
 	slashless  = sys.Regexp(`(?i)(?:\b(?:https?|hxxps?|ftps?|wss?|file|mailto|tel|sms|smsto|mms|callto|sips?|xmpp|data|javascript|vbscript|blob|cid|magnet|bitcoin|ethereum|geo|skype|facetime|facetime-audio|market|intent|feed|webcal|view-source|itms-services):|(?:\]\(<?|<|(?:href|src)=["']?)[a-z][a-z0-9+.-]+:)[^\s<>"` + enders + `]+`)
 	mailbox    = sys.Regexp(`(?i)[\p{L}\p{N}._%+=/!#$&'?^{}~-]+@(?:\[[0-9a-f:.]+\]|[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)+)`)
 	relative   = sys.Regexp(`(?i)(?:^|[^:/\\])[/\\]{2}[\p{L}\p{N}_\[][^\s<>"` + enders + `]*`)
-	picture    = sys.Regexp(`(?i)!\[|<(?:img|image|picture|video|audio|source|iframe|object|embed|link|svg|input|style|script)\b`)
+	picture    = sys.Regexp(`(?i)!+\[|<(?:img|image|picture|video|audio|source|iframe|object|embed|link|svg|input|style|script)\b`)
 	entity     = sys.Regexp(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
 )
 
@@ -178,7 +178,7 @@ func redrawn(word string, p bared, dead []bool) string {
 // unpictured turns a picture of Markdown into a link, and one of HTML into plain text.
 func unpictured(word string) string {
 	return picture().ReplaceAllStringFunc(word, func(s string) string {
-		if s == "![" {
+		if s[0] == '!' {
 			return "["
 		}
 		return "<[" + s[1:] + "]"

@@ -25,6 +25,7 @@ func TestDefang(t *testing.T) {
 		"see:evil.example, (evil.example)":                                                           "see:evil[.]example, (evil[.]example)",
 		"at 203.0.113.7:8080 and http://[::1]/x":                                                     "at 203[.]0[.]113[.]7:8080 and http[:]//[::1]/x",
 		"http://3232235777/ has no dots":                                                             "http[:]//3232235777/ has no dots",
+		"see !![x](evil.example/y)":                                                                  "see [x](evil[.]example/y)",
 		"пример.рф":                                                                                  "пример[.]рф",
 		"/home/me/notes.example/x and AGENTS.md":                                                     "/home/me/notes.example/x and AGENTS.md",
 		"write to me.too@mail.example":                                                               "write to me[.]too[@]mail[.]example",
