@@ -244,7 +244,7 @@ func TestSettledQuestionIsWithdrawn(t *testing.T) {
 	s.ahead.Add(int64(2 * time.Hour))
 	s.accept(message("hello"))
 	s.take()
-	view := store.NewView(s.Reader())
+	view := store.NewView(s.Reader(), s.now)
 	for i, state := range []string{"expired", "withdrawn"} {
 		list, err := view.QuestionRows(t.Context(), event.Filter{State: state})
 		if err != nil || len(list) != 1 || list[0].State != state || list[0].Answer != "" || list[0].ID != int64(2-i) {
