@@ -77,3 +77,6 @@ func Compare(schema json.RawMessage, value any) (fits bool, err error) {
 	s, _, err := comparison(schema)
 	return err == nil && s.Validate(value) == nil, err
 }
+
+// OddLine returns a line of a program's output that can be no part of JSON; "" for others.
+func OddLine(line string) string { return oddLine([]byte(line)) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
@@ -86,15 +87,16 @@ func (g *gauge) extra(p []byte) (cost int) {
 // oddKept is how many bytes of a line are kept to quote it.
 const oddKept = 400
 
-// oddLine returns a line that is no message of JSON-RPC as text; "" for one that begins as an object or a batch does. A line of a log may begin
-// with a bracket too.
+// oddLine returns a line that can be no part of JSON as text, as a line of a log; "" for others. A message may have several lines, which begin as
+// any value of JSON does.
 func oddLine(line []byte) string {
-	bare := append(bytes.Join(bytes.Fields(line), nil), "  "...)
+	line = bytes.TrimSpace(line)
+	rest := bytes.TrimLeft(line, "[ \t")
 	switch {
-	case bare[0] == ' ', bare[0] == '{' && bytes.IndexByte([]byte(`"} `), bare[1]) >= 0, bare[0] == '[' && bytes.IndexByte([]byte("{ "), bare[1]) >= 0:
+	case len(rest) == 0, bytes.IndexByte([]byte(`{}]",`), rest[0]) >= 0, json.Valid(bytes.TrimRight(line, ",]} ")):
 		return ""
 	}
-	return string(bytes.ToValidUTF8(bytes.TrimSpace(line), []byte("?")))
+	return string(bytes.ToValidUTF8(line, []byte("?")))
 }
 
 // noMessage returns the beginning of the first line that was no message; "": there was none.

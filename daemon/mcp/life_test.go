@@ -379,3 +379,17 @@ func TestLongStream(t *testing.T) {
 	h.accept("notes")
 	wantText(t, h.call(t.Context(), h.tool("notes__do"), `{}`), "ok do")
 }
+
+// A line of a log is told from the parts of a message that has several lines.
+func TestOddLine(t *testing.T) {
+	for _, line := range []string{"", "  ", "{", `{"jsonrpc":"2.0",`, `  "id": 1,`, "}", "  },", "[", "[{", "]", "[]", "[ [", "12,", "-1.5", "true,", "null", `"text"`} {
+		if got := mcp.OddLine(line); got != "" {
+			t.Errorf("%q is odd", line)
+		}
+	}
+	for _, line := range []string{"Starting server on stdio...", "[info] ready", "2026-11-29 10:00 ready", "npm warn x", "trues", "[2026] up"} {
+		if got := mcp.OddLine(line); got != line {
+			t.Errorf("%q: %q", line, got)
+		}
+	}
+}

@@ -239,11 +239,11 @@ func (p *program) charge(int) error { return p.in.fault() }
 
 func (p *program) ended() <-chan struct{} { return p.service.Ended() }
 
-// odd returns the fault of a program that has written a line to its stdout that is no message; nil: it has not. The connection is over then, but
-// the program has not ended by itself.
+// odd returns the fault of a program that has written a line to its stdout that is no part of a message; nil: it has not, or it has exceeded a
+// limit. It is the reason when the connection is over.
 func (p *program) odd() error {
 	line := p.in.noMessage()
-	if line == "" {
+	if line == "" || p.service.Over() != "" || p.in.fault() != nil {
 		return nil
 	}
 	return event.NewFault(event.Unavailable, "a server must write its log to standard error; its standard output is for messages only",
