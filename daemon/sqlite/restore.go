@@ -69,6 +69,14 @@ func InspectLocked(ctx context.Context, path string, migrations fs.FS, look func
 	return inspect(ctx, path, "mode=rw", migrations, sound(look)) // also reads what a crash has left in the log
 }
 
+// Peek is Inspect without a lock and without a check of the content, so that it also reads a database that is damaged elsewhere.
+func Peek(ctx context.Context, path string, migrations fs.FS, look func(*Conn) error) error {
+	if _, err := os.Lstat(path); err != nil {
+		return err
+	}
+	return inspect(ctx, path, "mode=rw", migrations, look)
+}
+
 // sound checks the structure and all references before look.
 func sound(look func(*Conn) error) func(*Conn) error {
 	return func(tx *Conn) error {

@@ -83,7 +83,7 @@ func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now
 	}
 	n = RestoreNote{At: now(), From: from, Taken: r.Newest}
 	o := sqlite.Options{Path: path, Migrations: migrations, Now: now}
-	n.after = lastEvent(ctx, sqlite.Inspect, path, migrations)
+	n.after = lastEvent(ctx, path, migrations)
 	kept, err = sqlite.Restore(ctx, o, from, n.hold)
 	return n, kept, err
 }
@@ -95,14 +95,15 @@ func PrepareRestored(ctx context.Context, path, from, old string, migrations fs.
 	if err != nil {
 		return RestoreNote{}, r, err
 	}
-	n := RestoreNote{At: now(), From: from, Taken: r.Newest, after: lastEvent(ctx, sqlite.InspectLocked, old, migrations)}
+	n := RestoreNote{At: now(), From: from, Taken: r.Newest, after: lastEvent(ctx, old, migrations)}
 	o := sqlite.Options{Path: path, Migrations: migrations, Now: now}
 	return n, r, sqlite.Prepare(ctx, o, n.hold)
 }
 
-// lastEvent returns the number of the newest event of the database that a restore replaces; 0 if there is none, or if it cannot be read.
-func lastEvent(ctx context.Context, inspect inspection, path string, migrations fs.FS) (seq int64) {
-	err := inspect(ctx, path, migrations, func(tx *sqlite.Conn) error {
+// lastEvent returns the number of the newest event of the database that a restore replaces, which may be damaged; 0 if there is none, or if it
+// cannot be read.
+func lastEvent(ctx context.Context, path string, migrations fs.FS) (seq int64) {
+	err := sqlite.Peek(ctx, path, migrations, func(tx *sqlite.Conn) error {
 		return tx.One("SELECT coalesce(max(seq), 0) FROM events", nil, &seq)
 	})
 	if err != nil {
@@ -133,8 +134,9 @@ func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
 	if err := tx.Run("DELETE FROM catchups"); err != nil {
 		return fmt.Errorf("forget an earlier restore: %w", err)
 	}
-	// A client that follows the events goes on at a number of the old database. Lower numbers would be lost to it.
-	if err := tx.Run("INSERT INTO events (seq, type, at) SELECT max(?, coalesce(max(seq), 0)) + 1, 'database.restored', ? FROM events", n.after, sqlite.Micros(n.At)); err != nil {
+	// A client that follows the events goes on at a number of the old database. Lower numbers would be lost to it. The event has the time of the
+	// backup, because the newest event tells when hob was last there.
+	if err := tx.Run("INSERT INTO events (seq, type, at) SELECT max(?, coalesce(max(seq), 0)) + 1, 'database.restored', ? FROM events", n.after, sqlite.Micros(n.Taken)); err != nil {
 		return fmt.Errorf("note the restore: %w", err)
 	}
 	if err := tx.One("SELECT count(*) FROM turns WHERE state IN ('ready', 'running', 'waiting')", nil, &n.Turns); err != nil {

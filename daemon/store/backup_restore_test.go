@@ -119,6 +119,9 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	}
 	s, end = openAt(t, dir)
 	defer end()
+	if last := s.Boot().Last; !last.Equal(note.Taken) {
+		t.Errorf("hob was last there at %s, and the backup is of %s", last, note.Taken)
+	}
 	if seq := newest(); seq < place+2 {
 		t.Errorf("the newest event has the number %d, and before it was %d", seq, place)
 	}

@@ -17,14 +17,17 @@ type Waiting struct {
 
 // Next decides the thread's next action: a command, an input or a resumed turn. If all results are zero, there is nothing to do. A command
 // that the thread serves itself (boundary) comes first, unless an earlier message of the owner waits. Then come the owner's messages, then
-// resumed turns, then the rest. While an earlier command of the same conversation waits that is served beside the thread, there is nothing to do:
-// it is served at once, and the answers keep their order.
+// resumed turns, then the rest. A command waits while an earlier one of its conversation waits that is served beside the thread, so that the
+// answers keep their order; no input of that conversation overtakes it.
 func (w Waiting) Next(boundary []string) (command, input turn.Queued, resumed int64) {
 	best := w.Input
 	for _, q := range w.Commands {
 		if slices.Contains(boundary, q.In.CommandName()) && (best.Seq == 0 || best.In.Rank > event.RankOwner || q.Seq < best.Seq) {
 			if w.behind(q, boundary) {
-				return command, input, 0
+				if best.In.Session == q.In.Session {
+					best = turn.Queued{}
+				}
+				continue
 			}
 			best = q
 			break

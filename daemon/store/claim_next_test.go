@@ -25,6 +25,8 @@ func TestTakenNext(t *testing.T) {
 	early, late, other := queued(3, event.RankOwner, "/new"), queued(7, event.RankOwner, "/new"), queued(2, event.RankOwner, "/status")
 	elsewhere := other
 	elsewhere.In.Session = "group"
+	visitor, away := queued(8, event.RankRest, "hello"), queued(4, event.RankOwner, "/new")
+	visitor.In.Session, away.In.Session = "group", "group"
 	for name, c := range map[string]struct {
 		waiting                 store.Waiting
 		command, input, resumed int64
@@ -40,7 +42,9 @@ func TestTakenNext(t *testing.T) {
 		"a command before what others said":           {waiting: store.Waiting{Input: rest, Commands: []turn.Queued{late}}, command: 7},
 		"a command before a turn that goes on":        {waiting: store.Waiting{Commands: []turn.Queued{late}, Turn: 9}, command: 7},
 		"a command that the thread does not serve":    {waiting: store.Waiting{Commands: []turn.Queued{other}}},
-		"a command after one that it does not serve":  {waiting: store.Waiting{Input: owner, Commands: []turn.Queued{other, early, late}, Turn: 9}},
+		"a command after one that it does not serve":  {waiting: store.Waiting{Input: owner, Commands: []turn.Queued{other, early, late}, Turn: 9}, resumed: 9},
+		"the same, with an input of another one":      {waiting: store.Waiting{Input: visitor, Commands: []turn.Queued{other, early}}, input: 8},
+		"the same, with a command of another one":     {waiting: store.Waiting{Input: owner, Commands: []turn.Queued{other, early, away}}, command: 4},
 		"the same, of another conversation":           {waiting: store.Waiting{Input: owner, Commands: []turn.Queued{elsewhere, early, late}}, command: 3},
 		"a command of a low rank, and a turn goes on": {waiting: store.Waiting{Commands: []turn.Queued{queued(3, event.RankRest, "/new")}, Turn: 9}, resumed: 9},
 	} {

@@ -106,8 +106,8 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 	var ways []string
 	rs, err := tx.Query(`SELECT id, code, options, subject, EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%'),
 			coalesce(?2 <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ?2 AND o.address = ?3), 0),
-			coalesce(address = ?3, 0) AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?4)
-		FROM questions WHERE state = 'open' AND subject IN ('ask', 'turn-call') AND until > ?1`, sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyTo, in.Session)
+			coalesce(address = ?3, 0) AND (coalesce(turn, 0) = 0 OR EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?4))
+		FROM questions WHERE state = 'open' AND until > ?1`, sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyTo, in.Session)
 	open, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (q OpenAsk, err error) {
 		var asked turn.Question
 		if err := rs.Scan(&q.ID, &asked.Code, sqlite.JSON(&asked.Options), &asked.Subject, &q.Commanded, &q.Replied, &q.Here); err != nil {
@@ -126,7 +126,7 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 		return err
 	}
 	if id == 0 && word && in.ReplyRef == "" && len(ways) > 1 {
-		return tx.Tell(fmt.Sprintf("which:%d", seq), in.ReplyTo, fmt.Sprintf("%d questions are open here, so a word answers none of them. Write: %s", len(ways), strings.Join(ways, "; ")))
+		return tx.Tell(fmt.Sprintf("which:%d", seq), in.ReplyTo, fmt.Sprintf("%d questions are open here, and this word may be meant for several. Write: %s", len(ways), strings.Join(ways, "; ")))
 	}
 	if id == 0 {
 		return nil
@@ -140,10 +140,10 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 
 // wayToAnswer is the command that answers a question.
 func wayToAnswer(q turn.Question) string {
-	if q.Subject == turn.AboutAsk {
-		return "/answer " + q.Code + " TEXT"
+	if q.Subject == turn.AboutCalls || q.Subject == turn.AboutCall {
+		return "/approve " + q.Code + " or /deny " + q.Code
 	}
-	return "/approve " + q.Code + " or /deny " + q.Code
+	return "/answer " + q.Code + " TEXT"
 }
 
 // closeIn closes an inbox row that opens no turn.
@@ -196,7 +196,8 @@ func (s Inbox) Drop(ctx context.Context, seq int64) error {
 		if err := noteNotAnswered(tx, seq, inboxDropped); err != nil {
 			return err
 		}
-		tx.Wake(sqlite.SignalJobs) // the gate of a next slot may have waited for it
+		tx.Wake(sqlite.SignalJobs)  // the gate of a next slot may have waited for it
+		tx.Wake(sqlite.SignalInbox) // a later command of the conversation may have waited for it
 		return tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", sqlite.Micros(tx.Now), seq)
 	})
 }

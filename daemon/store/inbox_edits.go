@@ -177,5 +177,6 @@ func takeBack(tx *Tx, w channels.Withdrawal) error {
 	if err != nil || n == 0 {
 		return err
 	}
+	tx.Wake(sqlite.SignalInbox) // a later command of the conversation may have waited for it
 	return noteNotAnswered(tx, m.row, inboxDropped)
 }

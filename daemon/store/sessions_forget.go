@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hob/daemon/agent/turn"
@@ -160,6 +162,7 @@ type traces struct {
 // Fact recognises the texts that contain a fact.
 type Fact interface {
 	In(text string) bool     // reports whether a text contains the fact
+	Is(text string) bool     // reports whether a text is the fact itself
 	InJSON(docs string) bool // reports whether a string in JSON documents contains it
 	Longest() (ascii string) // the longest word that each such text contains; "" if unknown
 }
@@ -239,16 +242,20 @@ func (r Sessions) ForgetFact(ctx context.Context, fact Fact, turn int64) (f Forg
 	return f, err
 }
 
-// closeRemovals closes the open questions of the command line whether the fact may be removed. The call of a turn is not among them: its turn waits, and
-// the call says what it finds.
+// closeRemovals closes the open questions of the command line whether the fact may be removed: those whose canonical call has its text. One that is
+// too long to be shown whole stays open, and so does the call of a turn: its turn waits, and the call says what it finds.
 func closeRemovals(tx *Tx, fact Fact) error {
 	rs, err := tx.Query("SELECT id, text FROM questions WHERE state = 'open' AND subject = ? AND tool = 'memory_forget'", turn.AboutCall)
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) {
 		var text string
-		if err := rs.Scan(&id, &text); err != nil || !fact.In(text) {
-			return 0, err
+		var call struct{ Text string }
+		err = rs.Scan(&id, &text)
+		_, exactly, _ := strings.Cut(text, "\n  exactly: ")
+		exactly, _, _ = strings.Cut(exactly, "\n")
+		if json.Unmarshal([]byte(exactly), &call) != nil || !fact.Is(call.Text) {
+			id = 0
 		}
-		return id, nil
+		return id, err
 	})
 	for _, id := range list {
 		if err == nil && id != 0 {

@@ -130,12 +130,11 @@ func TestForgetTextMakesSummariesAnew(t *testing.T) {
 	}
 }
 
-// A file goes with the session that got it, unless somebody else still needs it.
 // With a fact end the questions of the command line whether it may be removed. One about another fact stays.
 func TestForgetEndsTheQuestionsAboutIt(t *testing.T) {
 	s := fresh(t)
 	ask := func(hash, fact string) {
-		q := turn.Question{Subject: turn.AboutCall, Tool: "memory_forget", Text: "May the command line forget MEMORY.md:3: " + fact + "? (it cannot be brought back)", ActionHash: hash, Until: s.now().Add(time.Hour), To: event.CLI}
+		q := turn.Question{Subject: turn.AboutCall, Tool: "memory_forget", Text: "May the command line forget MEMORY.md:3: " + fact + "? (it cannot be brought back)\n  exactly: {\"tool\":\"memory_forget\",\"path\":\"/w/MEMORY.md\",\"text\":\"" + fact + "\"}", ActionHash: hash, Until: s.now().Add(time.Hour), To: event.CLI}
 		if _, _, err := s.Calls.UseOrAsk(t.Context(), q, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -150,6 +149,7 @@ func TestForgetEndsTheQuestionsAboutIt(t *testing.T) {
 	}
 }
 
+// A file goes with the session that got it, unless somebody else still needs it.
 func TestForgetKeepsTheFilesOfOthers(t *testing.T) {
 	s, ctx := fresh(t), t.Context()
 	ids := []string{"a00000alone", "a0000result", "a0000handle", "a00000inbox", "a00000after", "a0000outbox", "a00undelivd", "a0000closed", "a000escaped"}

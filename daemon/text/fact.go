@@ -61,6 +61,9 @@ func (f Fact) InJSON(docs string) bool {
 // sentenceEnd is where one sentence ends and another begins.
 var sentenceEnd = sys.Regexp(`[.!?]\s|\n`)
 
+// Is reports whether a statement is the fact: it has the same telling words, in the same order.
+func (f Fact) Is(statement string) bool { return slices.Equal(f.words, FactOf(statement).words) }
+
 // In reports whether a text tells the fact.
 func (f Fact) In(text string) bool {
 	if f.words[0] == "" {
