@@ -27,19 +27,19 @@ func budgetLine(b api.Budget) string {
 
 // moneyPercent is how much of the cap is used and reserved, in percent; nothing if that is unknown.
 func moneyPercent(b api.Budget) string {
-	if spentText(b.Used.Micros(), b.ReservedMicros, b.UsedTokens) == unknown {
+	if unpriced(b.Used.Micros(), b.ReservedMicros, b.UsedTokens) {
 		return ""
 	}
 	return percentText(b.Used.Micros()+b.ReservedMicros, b.PerDayMicros)
 }
 
-// unknown is shown in place of money if only tokens without a known price were used.
-const unknown = "unknown"
+// unpriced reports whether only tokens without a known price were used.
+func unpriced(used, reserved, tokens int64) bool { return used+reserved == 0 && tokens > 0 }
 
 // spentText is the money used and reserved. It is unknown if only tokens without a known price were used.
 func spentText(used, reserved, tokens int64) string {
-	if used+reserved == 0 && tokens > 0 {
-		return unknown
+	if unpriced(used, reserved, tokens) {
+		return "unknown"
 	}
 	return console.Money(used + reserved)
 }

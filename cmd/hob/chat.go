@@ -51,18 +51,16 @@ func chatCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			both := len(args) > 1 && args[len(args)-1] == "-"
-			switch {
-			case both || (text == "" || text == "-") && !cli.IsTerminal(a.In):
+			// Without a "-" a typed message leaves standard input alone: a loop of a shell may read it.
+			last := len(args) - 1
+			if dash := last >= 0 && args[last] == "-"; dash || text == "" && !cli.IsTerminal(a.In) {
 				input, err := readInput(a, len(files) > 0)
 				if err != nil {
 					return err
 				}
-				if text = input; both {
-					text = cli.Joined(args[:len(args)-1]) + "\n\n" + input
+				if text = input; dash {
+					text = strings.TrimSpace(cli.Joined(args[:last]) + "\n\n" + input)
 				}
-			case text != "" && cli.Waits(a.In):
-				a.Note("standard input was not sent, because the message is typed; - after the message sends both")
 			}
 			m := client.Message{Text: text, Session: session, Attachments: files}
 			if noWait {

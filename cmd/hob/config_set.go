@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,20 +75,40 @@ func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 	if err != nil {
 		return err
 	}
+	piped, text, err := k.readPiped(list)
+	if err != nil {
+		return err
+	}
 	next, err := document.Set(k.reference(), path, before, list...)
 	if err != nil {
 		return configError(refused(err))
 	}
-	piped, err := k.keepPiped(filepath.Dir(path), list)
-	if err == nil && piped {
-		next, err = document.Set(k.reference(), path, before, list...)
-	}
-	if err != nil {
-		return configError(err)
+	undo := func() error { return nil }
+	if piped >= 0 {
+		file, fresh, err := setup.KeepSecret(filepath.Dir(path), secretFileOf(list[piped].Key), text)
+		if err != nil {
+			return err
+		}
+		if full := filepath.Join(filepath.Dir(path), filepath.FromSlash(file)); fresh {
+			undo = func() error { return os.Remove(full) }
+		}
+		// The name may have got a number.
+		list[piped].Value = "file:" + file
+		if next, err = document.Set(k.reference(), path, before, list...); err != nil {
+			return errors.Join(configError(refused(err)), undo())
+		}
 	}
 	// A running daemon watches the file and loads the change from it.
 	if err := setup.Save(path, before, next); err != nil {
-		return err
+		return errors.Join(err, undo())
+	}
+	for i, c := range list {
+		switch {
+		case i == piped:
+			k.app.Note("the secret is in " + filepath.Join(filepath.Dir(path), filepath.FromSlash(strings.TrimPrefix(c.Value, "file:"))))
+		case !c.Unset && c.Value != "" && isSecret(c.Key) && !secret.IsReference(c.Value):
+			k.app.Note("others can read a command line, and config.toml now holds the secret itself; this keeps it in a file of its own: " + pipeInto(c.Key))
+		}
 	}
 	now, err := k.inForce(path, list)
 	if err != nil {
@@ -122,34 +144,49 @@ func refused(err error) error {
 	return err
 }
 
-// keepPiped writes a secret whose value is "-" from standard input into a file, and puts a reference to that file in its place. It also
-// says what is wrong with a secret on the command line.
-func (k configCommands) keepPiped(home string, list []document.Change) (piped bool, err error) {
+// readPiped reads the secret whose value is "-" from standard input, and puts a reference to the file that will have it in its place. at is
+// the number of that change; -1: there is none.
+func (k configCommands) readPiped(list []document.Change) (at int, text string, err error) {
+	at = -1
 	for i, c := range list {
-		section, name, _ := strings.Cut(c.Key, ".")
-		if at := strings.LastIndexByte(c.Key, '.'); at > 0 {
-			section, name = c.Key[:at], c.Key[at+1:]
-		}
-		if c.Unset || !schema.Secret(name) || c.Value == "" || secret.IsReference(c.Value) {
+		if c.Unset || c.Value != "-" || !isSecret(c.Key) {
 			continue
 		}
-		pipe := "printf %s \"$SECRET\" | hob config set " + c.Key + " -"
-		if c.Value != "-" {
-			k.app.Note("others can read a command line, and config.toml now holds the secret itself; this keeps it in a file of its own: " + pipe)
-			continue
+		if at >= 0 {
+			return at, "", cli.Usage("set one after the other", "standard input has only one secret")
 		}
-		text, err := cli.PipedSecret(k.app.In, "secret", "for example: "+pipe)
-		if err != nil {
-			return false, err
-		}
-		file, err := setup.KeepSecret(home, section[strings.LastIndexByte(section, '.')+1:]+"-"+name, text)
-		if err != nil {
-			return false, err
-		}
-		list[i].Value, piped = "file:"+file, true
-		k.app.Note("the secret is in " + filepath.Join(home, filepath.FromSlash(file)))
+		at = i
 	}
-	return piped, nil
+	if at >= 0 {
+		text, err = cli.PipedSecret(k.app.In, "secret", "for example: "+pipeInto(list[at].Key))
+		list[at].Value = "file:" + setup.SecretsFolder + "/" + secretFileOf(list[at].Key)
+	}
+	return at, text, err
+}
+
+// isSecret reports whether the value of a key is hidden: by its last name or, of the variables and headers of an MCP server, by theirs.
+func isSecret(key string) bool {
+	names, err := config.SplitKey(key)
+	if err != nil || len(names) == 0 {
+		return false
+	}
+	last := names[len(names)-1]
+	return schema.Secret(last) || names[0] == "mcp" && config.SecretName(last)
+}
+
+// secretFileOf is the name of the file for a piped secret: the last two names of its key.
+func secretFileOf(key string) string {
+	names, err := config.SplitKey(key)
+	if err != nil {
+		names = []string{key}
+	}
+	name := strings.Join(names[max(0, len(names)-2):], "-")
+	return strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "-"), "-")
+}
+
+// pipeInto is the command that pipes a secret into a key.
+func pipeInto(key string) string {
+	return "printf %s \"$SECRET\" | hob config set " + cli.Quote(key) + " -"
 }
 
 // inForce returns the changed keys with the values that are in force now. A section that is removed as a whole

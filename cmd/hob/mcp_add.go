@@ -398,7 +398,7 @@ func (m mcpCommands) keep(home string, d mcpDraft) error {
 			if !config.SecretName(name) || secret.IsReference(value) || value == "" {
 				continue
 			}
-			file, err := setup.KeepSecret(home, secretFile(d.Name, name), value)
+			file, _, err := setup.KeepSecret(home, secretFile(d.Name, name), value)
 			if err != nil {
 				return err
 			}

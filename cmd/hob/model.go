@@ -161,7 +161,7 @@ func stateText(m api.Model) string {
 	if m.LastError != "" {
 		return string(m.State) + ": " + m.LastError
 	}
-	return string(m.State)
+	return console.OrDash(string(m.State)) // an older hob does not say it
 }
 
 // contextText is the context window of a model; the built-in interpreter has none.

@@ -94,7 +94,7 @@ func markdown(s api.SessionDetail, ends map[int]string, clock cli.Clock) string 
 			fmt.Fprintf(&b, "\n%s\n\n%s", speaker(i, clock), blockQuote(text, i.Foreign))
 		}
 		if end := ends[n]; end != "" {
-			fmt.Fprintf(&b, "\n(no answer: %s)\n", codeSpan(end, argsShown))
+			fmt.Fprintf(&b, "\n(%s)\n", codeSpan(end, argsShown))
 			called = false
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -146,7 +145,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if n := console.Nearest(name, names); n != "" {
 		return Usage("", "%s has no flag %q; did you mean %q?", cmd.CommandPath(), dashes+name, "--"+n)
 	}
-	if _, err := strconv.ParseFloat(name, 64); err == nil {
+	if name[0] >= '0' && name[0] <= '9' {
 		see = "a value that begins with - comes after --, as in: " + cmd.CommandPath() + " … -- -" + name
 	}
 	return Usage(see, "%s has no flag %q", cmd.CommandPath(), dashes+name)

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,15 +30,4 @@ func (a *App) RestoreTerminal() error {
 		return fmt.Errorf("restore the terminal: %w", err)
 	}
 	return nil
-}
-
-// Waits reports whether a pipe holds something that can be read now (poll(2)). Other files never do: a loop of a shell may read them.
-func Waits(f *os.File) bool {
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeNamedPipe == 0 {
-		return false
-	}
-	look := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}} // #nosec G115 -- a file descriptor is small
-	n, err := unix.Poll(look, 0)
-	return err == nil && n == 1 && look[0].Revents&unix.POLLIN != 0
 }

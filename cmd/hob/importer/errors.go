@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 
 	"hob/daemon/api/client"
@@ -54,11 +55,11 @@ func eachFile(dir string, visit func(name string, f *os.File) error) (err error)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		hidden := strings.HasPrefix(e.Name(), ".") && name != "."
+		hidden := strings.HasPrefix(path.Base(name), ".") && name != "."
 		switch {
 		case hidden && e.IsDir():
 			return fs.SkipDir
-		case err != nil || hidden || !e.Type().IsRegular():
+		case err != nil || hidden || !e.Type().IsRegular(): // of a folder that cannot be looked at there is an error and no entry
 			return err
 		}
 		f, err := root.Open(name)

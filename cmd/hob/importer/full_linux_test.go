@@ -215,6 +215,13 @@ func TestHiddenFilesOfASkillAreNotRead(t *testing.T) {
 	if hidden != nil || !errors.Is(shown, fs.ErrPermission) {
 		t.Errorf("hidden: %v; shown: %v", hidden, shown)
 	}
+	if err := os.Chmod(dir, 0o444); err != nil { // its names can be read and its files cannot // #nosec G302 -- somebody else reads in it
+		t.Fatal(err)
+	}
+	unreadable(t, func() { shown = importer.Readable(dir) })
+	if !errors.Is(shown, fs.ErrPermission) {
+		t.Errorf("a closed folder: %v", shown)
+	}
 }
 
 // A skill is copied after the plan was made, so it can disappear, or a file of it can lose its permissions. Either is said, and a repeated import does the rest.

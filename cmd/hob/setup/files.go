@@ -71,7 +71,7 @@ const SecretsFolder = "secrets"
 // keep writes pasted secrets into files with mode 0600 and sets the keys to references to them. made are the files that are new.
 func (d *sectionDraft) keep(home string) (made []string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(d.pasted)) {
-		name, fresh, err := keepSecret(home, d.name+"-"+key, d.pasted[key])
+		name, fresh, err := KeepSecret(home, d.name+"-"+key, d.pasted[key])
 		if err != nil {
 			return made, err
 		}
@@ -84,14 +84,9 @@ func (d *sectionDraft) keep(home string) (made []string, err error) {
 	return made, nil
 }
 
-// KeepSecret writes a secret into a file, and returns its path within the home.
-func KeepSecret(home, name, text string) (string, error) {
-	path, _, err := keepSecret(home, name, text)
-	return path, err
-}
-
-// keepSecret is KeepSecret; fresh is false if the file was there with the same secret, as after a command that was killed.
-func keepSecret(home, name, text string) (path string, fresh bool, err error) {
+// KeepSecret writes a secret into a file, and returns its path within the home. fresh is false if the file was there with the same secret, as
+// after a command that was killed.
+func KeepSecret(home, name, text string) (path string, fresh bool, err error) {
 	folder := filepath.Join(home, SecretsFolder)
 	err = makeFolder(home, folder)
 	if err == nil {

@@ -229,7 +229,7 @@ func (w *wizard) whichModel(ctx context.Context, models []string) (string, error
 func (w *wizard) useModel(ctx context.Context, m modelAnswer) (kept bool, err error) {
 	undoKey := func() error { return nil }
 	if m.key != "" {
-		path, fresh, err := keepSecret(w.home, "model-"+m.backend, m.key)
+		path, fresh, err := KeepSecret(w.home, "model-"+m.backend, m.key)
 		if err != nil {
 			return false, err
 		}
