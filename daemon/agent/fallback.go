@@ -46,8 +46,12 @@ func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.Snapshot, n int,
 
 // allFailed is the cause when all models failed a short time ago and are not asked again yet.
 func (r modelCalls) allFailed(chain *llm.Chain) error {
-	rest, _ := chain.Resting(chain.First(), r.run.thread.Clock.Wall())
-	return fmt.Errorf("no model has answered lately: %s", rest.Text)
+	for _, m := range chain.Models() {
+		if rest, ok := chain.Resting(m, r.run.thread.Clock.Wall()); ok {
+			return fmt.Errorf("no model has answered lately: %s", rest.Text)
+		}
+	}
+	return errors.New("no model has answered lately")
 }
 
 // whyNoModel is the text for the owner when the built-in interpreter answers in place of the models. A restart in the middle of the turn

@@ -19,9 +19,10 @@ const (
 // Sizes in bytes that are counted for parts other than text. An image counts as about 1,600 tokens. A file counts as the most
 // that a request shows of it (llm.Info.FileText), plus the text around it.
 const (
-	imageBytes   = 6_000
-	partOverhead = 300
-	voiceBytes   = 32 << 10 // the transcript of a voice note that is not transcribed yet
+	imageBytes    = 6_000
+	documentBytes = 200 << 10
+	partOverhead  = 300
+	voiceBytes    = 32 << 10 // the transcript of a voice note that is not transcribed yet
 )
 
 // EstimateTokens estimates the tokens of a text of n bytes that no provider has counted.
@@ -88,7 +89,11 @@ func bytesOf(it llm.Item, info llm.Info) int {
 		case part.Kind == event.Image:
 			n += imageBytes + partOverhead
 		case part.Kind == event.File:
-			n += min(cmp.Or(int(part.Size), info.FileText()), info.FileText()) + partOverhead
+			most := info.FileText()
+			if part.MIME == "application/pdf" { // it is sent whole
+				most = documentBytes
+			}
+			n += min(cmp.Or(int(part.Size), most), most) + partOverhead
 		}
 	}
 	return n

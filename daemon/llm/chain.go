@@ -92,10 +92,11 @@ func (c *Chain) failed(i Info, err error, now time.Time) {
 	if !ok {
 		return
 	}
+	if e.Fault.ofRequest() {
+		return
+	}
 	key, first, longest := i.model(), 30*time.Second, 10*time.Minute
 	switch e.Fault {
-	case BadRequest, TooLarge, NoImages, Endless, OverBudget:
-		return
 	case Forbidden:
 		first = time.Minute
 	case Auth, Payment, Untrusted:

@@ -146,3 +146,13 @@ func FaultOf(err error) Fault {
 	}
 	return ""
 }
+
+// ofRequest reports whether a fault is one of the request or of the budget, so that it says nothing about the model and the next request.
+func (f Fault) ofRequest() bool {
+	switch f {
+	case BadRequest, TooLarge, NoImages, Endless, OverBudget:
+		return true
+	default:
+		return false
+	}
+}

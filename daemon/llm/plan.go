@@ -96,7 +96,7 @@ func (p *Plan) Failed(err error, now time.Time, jitter float64, patience time.Du
 	if FaultOf(err) != NoImages { // it does not count: the next request is different, without images
 		p.tries++
 	}
-	if f := FaultOf(err); f != NoImages && f != TooLarge { // these two say nothing about the next request
+	if !FaultOf(err).ofRequest() {
 		p.chain.note(p.Model().Info(), err.Error())
 	}
 	if wait, again := p.retry(err, jitter, patience); again {
