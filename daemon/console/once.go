@@ -96,6 +96,10 @@ func (o *Once) unseen(ctx context.Context, place, upTo int64) (bool, error) {
 		c := newConversation(o.Out)
 		c.zone = o.Zone
 		away.show(c)
+		// Another conversation may have moved the place on meanwhile.
+		if now, err := o.Cursor.Place(); err != nil || now >= upTo {
+			return false, err
+		}
 		return false, o.Cursor.Move(upTo - 1)
 	}
 	return len(away.messages) > 0, nil

@@ -58,7 +58,7 @@ func TestNoModelForTheHeartbeat(t *testing.T) {
 		_, _, err = d.Alter(t.Context(), j, automation.RunNow, "t1_1")
 		return err
 	}
-	if res := tools.ErrorResult(run("heartbeat")); res.Code != tools.ConfigError || !strings.Contains(res.Content, "no model is connected\nhint: connect one: ") {
+	if res := tools.ErrorResult(run("heartbeat")); res.Code != tools.ConfigError || !strings.Contains(res.Content, "no model is connected\nhint: connect one with: hob setup") {
 		t.Errorf("%+v", res)
 	}
 	if err := run("tea"); err != nil {

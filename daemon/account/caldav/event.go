@@ -35,7 +35,7 @@ func parse(data string, floating *time.Location) (o object, err error) {
 	// The library reads beyond the end of some lines that are cut off.
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errObject, p)
+			err = errObject
 		}
 	}()
 	// Parts inside parts cost stack, so their number is bounded before the library sees them.
