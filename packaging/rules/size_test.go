@@ -44,7 +44,7 @@ type raise struct {
 }
 
 var raises = []raise{
-	{"daemon/store", 9_610, "the commit of a run reads the backoff itself, a whole backup's database is prepared with the rows that a restore holds, the event of a message says what it comes from, what programs at the endpoint ask is committed with the inbox and the turns, what the owner accepts of MCP servers, is told of them and answers them with its question, and ends with them what the owner permanently allowed about them, the end of the questions about a fact that is gone, and which of several open questions a word answers; all stay in their package"},
+	{"daemon/store", 9_620, "the commit of a run reads the backoff itself, a whole backup's database is prepared with the rows that a restore holds, the event of a message says what it comes from, what programs at the endpoint ask is committed with the inbox and the turns, what the owner accepts of MCP servers, is told of them and answers them with its question, and ends with them what the owner permanently allowed about them, the end of the questions about a fact that is gone, and which of several open questions a word answers; all stay in their package"},
 	{"channels/email Channel", 29, "14 are abilities that the seam asks for, 4 come with the audience"},
 	{"channels/matrix Channel", 29, "13 are abilities that the seam asks for, 4 come with the audience"},
 	{"channels/telegram Channel", 27, "13 are abilities that the seam asks for, 4 come with the audience"},
