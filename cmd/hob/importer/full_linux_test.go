@@ -215,7 +215,7 @@ func TestHiddenFilesOfASkillAreNotRead(t *testing.T) {
 	if hidden != nil || !errors.Is(shown, fs.ErrPermission) {
 		t.Errorf("hidden: %v; shown: %v", hidden, shown)
 	}
-	if err := os.Chmod(dir, 0o444); err != nil { // its names can be read and its files cannot // #nosec G302 -- somebody else reads in it
+	if err := os.Chmod(dir, 0o444); err != nil { // #nosec G302 -- somebody else reads the names in it
 		t.Fatal(err)
 	}
 	unreadable(t, func() { shown = importer.Readable(dir) })
