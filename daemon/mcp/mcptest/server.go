@@ -25,6 +25,8 @@ type Server struct {
 	URL string // of the service
 	t   testing.TB
 	dir string
+
+	script reader
 }
 
 // New makes a server with a script.
@@ -118,6 +120,30 @@ func (v *Server) Environ() []string {
 	return strings.Split(string(b), "\x00")
 }
 
+// reader reads a script again only after it has changed: some have 25 MB.
+type reader struct {
+	mu     sync.Mutex
+	info   os.FileInfo
+	script Script
+}
+
+func (r *reader) read(dir string) (Script, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	info, err := os.Stat(filepath.Join(dir, "script")) // #nosec G703 -- the test's own
+	if err != nil {
+		return Script{}, err
+	}
+	if r.info != nil && os.SameFile(info, r.info) && info.ModTime().Equal(r.info.ModTime()) && info.Size() == r.info.Size() {
+		return r.script, nil
+	}
+	s, err := load(dir)
+	if err == nil {
+		r.info, r.script = info, s
+	}
+	return s, err
+}
+
 func load(dir string) (s Script, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, "script")) // #nosec G304 G703 -- the test's own
 	if err != nil {
@@ -187,6 +213,7 @@ func (s Script) program(dir string, in io.Reader, out, errs io.Writer) {
 	_, _ = io.WriteString(out, s.Stdout)
 	to := &pipe{out: out, dir: dir}
 	lines := bufio.NewReader(in)
+	again := reader{}
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
@@ -194,7 +221,7 @@ func (s Script) program(dir string, in io.Reader, out, errs io.Writer) {
 		}
 		line = []byte(strings.TrimSpace(string(line)))
 		note(dir, line)
-		if now, err := load(dir); err == nil {
+		if now, err := again.read(dir); err == nil {
 			s = now
 		}
 		go s.answer(line, to)
@@ -246,7 +273,7 @@ func (p *pipe) hold() { hold(p.dir) }
 
 // ServeHTTP serves over streamable HTTP.
 func (v *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s, err := load(v.dir)
+	s, err := v.script.read(v.dir)
 	switch {
 	case err != nil:
 		w.WriteHeader(http.StatusTeapot)
