@@ -119,7 +119,10 @@ func createUnused(folder, name, text string) (free string, fresh bool, err error
 		}
 		// Sync before the name is used: after a crash the config must not refer to an empty file.
 		_, err = f.WriteString(text)
-		return free, true, errors.Join(err, sys.Adopt(f, folder), f.Sync(), f.Close())
+		if err = errors.Join(err, sys.Adopt(f, folder), f.Sync(), f.Close()); err != nil {
+			return "", false, errors.Join(err, os.Remove(f.Name())) // the disk may be full: half a secret is none
+		}
+		return free, true, nil
 	}
 }
 
