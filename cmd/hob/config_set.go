@@ -164,14 +164,10 @@ func (k configCommands) readPiped(list []document.Change) (at int, text string, 
 	return at, text, err
 }
 
-// isSecret reports whether the value of a key is hidden: by its last name or, of the variables and headers of an MCP server, by theirs.
+// isSecret reports whether the value of a key is hidden.
 func isSecret(key string) bool {
 	names, err := config.SplitKey(key)
-	if err != nil || len(names) == 0 {
-		return false
-	}
-	last := names[len(names)-1]
-	return schema.Secret(last) || names[0] == "mcp" && config.SecretName(last)
+	return err == nil && len(names) > 0 && schema.Secret(names[len(names)-1])
 }
 
 // secretFileOf is the name of the file for a piped secret: the last two names of its key.
