@@ -211,8 +211,9 @@ func TestTalkOffersALostMessageAgain(t *testing.T) {
 	}
 }
 
-// TestTalkAfterABackupWasPutBack: a place from before is beyond the newest event. What came since and what comes is shown all the same.
-func TestTalkAfterABackupWasPutBack(t *testing.T) {
+// After a restore the events can end before the number up to which the user has read. The terminal shows all messages that the database has, and
+// those that come.
+func TestTalkAfterARestore(t *testing.T) {
 	cursor := console.Cursor(t.TempDir() + "/c")
 	if err := cursor.Move(99); err != nil {
 		t.Fatal(err)
