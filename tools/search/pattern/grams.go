@@ -26,10 +26,10 @@ type grams struct {
 }
 
 // stepOf returns the step between two grams, or 0 if the needles are too short for this to pay.
-func stepOf(texts []string) int {
+func stepOf(needles []needle) int {
 	step := maxStep
-	for _, t := range texts {
-		step = min(step, len(t)-gram+1)
+	for _, n := range needles {
+		step = min(step, len(n.text)-gram+1)
 	}
 	if step < 3 {
 		return 0
@@ -38,7 +38,8 @@ func stepOf(texts []string) int {
 }
 
 // newGrams prepares the masks for a set of needles.
-func newGrams(needles []needle, step int) *grams {
+func newGrams(needles []needle) *grams {
+	step := stepOf(needles)
 	g := &grams{needles: needles, step: step}
 	for _, n := range needles {
 		for i := range step {

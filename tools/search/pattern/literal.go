@@ -20,6 +20,8 @@ const (
 	automatonCost = 0.12
 	scanCost      = 0.006 // of one literal, regardless of its bytes
 	gramCost      = 0.2   // of one gram examined
+	teddyCost     = 0.01  // of a search by vectors, without the false hits
+	gramShare     = 0.06  // of the places of a needle's rarest byte that look like the needle to teddy
 )
 
 // literals is a set of strings: each match contains at least one of them. The zero value says
@@ -38,19 +40,25 @@ func (l literals) cost() float64 {
 	if !l.known() || slices.Contains(l.texts, "") {
 		return 1
 	}
-	return min(l.scans(), l.grams())
+	return min(l.scans(), l.together())
 }
 
-// byGrams reports whether to search for them by grams.
-func (l literals) byGrams() bool { return l.grams() < l.scans() }
-
-// grams estimates the cost of a search by grams.
-func (l literals) grams() float64 {
-	step := stepOf(l.texts)
-	if step == 0 {
+// together estimates the cost of a search by newFinder. It is 1 if a literal is too short for that.
+func (l literals) together() float64 {
+	if !vectors() {
+		if step := stepOf(l.needles()); step > 0 {
+			return gramCost / float64(step)
+		}
 		return 1
 	}
-	return gramCost / float64(step)
+	sum := teddyCost
+	for _, n := range l.needles() {
+		if len(n.text) < gram {
+			return 1
+		}
+		sum += (share(n.rare) + share(n.other)) * gramShare
+	}
+	return sum
 }
 
 // scans estimates the cost of a search for the rarest byte of each literal, including the false

@@ -24,10 +24,7 @@ func newNeedle(text string, fold bool) needle {
 	n := needle{text: text, fold: fold}
 	least := 2.0
 	for i := range len(text) {
-		b, o := text[i], text[i]
-		if fold && 'a' <= b && b <= 'z' {
-			o = b - 'a' + 'A'
-		}
+		b, o := text[i], n.capital(text[i])
 		cost := share(b)
 		if o != b {
 			cost += share(o) + scanCost
@@ -38,6 +35,32 @@ func newNeedle(text string, fold bool) needle {
 	}
 	n.probe = n.second()
 	return n
+}
+
+// capital returns the other case of a letter if the needle matches both, otherwise the byte itself.
+func (n *needle) capital(b byte) byte {
+	if n.fold && 'a' <= b && b <= 'z' {
+		return b - 'a' + 'A'
+	}
+	return b
+}
+
+// rarest returns the offset of the three neighbouring bytes that are the rarest.
+func (n *needle) rarest() (at int) {
+	least := 2.0
+	for i := range len(n.text) - gram + 1 {
+		product := 1.0
+		for _, b := range []byte(n.text[i : i+gram]) {
+			product *= share(b)
+			if o := n.capital(b); o != b {
+				product *= 1 + share(o)/share(b)
+			}
+		}
+		if product < least {
+			at, least = i, product
+		}
+	}
+	return at
 }
 
 // second chooses the rarest of the other bytes, or the same byte if there is no other.
@@ -73,31 +96,31 @@ func (n *needle) occursAt(text []byte, at int) bool {
 	return true
 }
 
-// finder searches for a needle in one text from left to right, and scans nothing twice.
-type finder struct {
+// single searches for one needle in one text from left to right, and scans nothing twice.
+type single struct {
 	*needle
 	next       int // position of the needle; -1: not searched yet
 	low, upper int // the next position of either case of the rarest byte
 }
 
 // reset starts a new text.
-func (f *finder) reset() { f.next, f.low, f.upper = -1, -1, -1 }
+func (f *single) reset() { f.next, f.low, f.upper = -1, -1, -1 }
 
 // find returns the first position of the needle at from or later, or len(text).
-func (f *finder) find(text []byte, from int) int {
+func (f *single) find(text []byte, from int) int {
 	if f.next >= from {
 		return f.next
 	}
 	if f.other == f.rare {
-		f.next = f.single(text, from)
+		f.next = f.lone(text, from)
 	} else {
 		f.next = f.double(text, from)
 	}
 	return f.next
 }
 
-// single searches for a byte without case.
-func (f *finder) single(text []byte, from int) int {
+// lone searches for a byte without case.
+func (f *single) lone(text []byte, from int) int {
 	rare, before, probe := f.rare, f.at, f.probe
 	probe.at -= before
 	for at := from + before; at < len(text); at++ {
@@ -114,7 +137,7 @@ func (f *finder) single(text []byte, from int) int {
 }
 
 // double searches for both cases of a letter.
-func (f *finder) double(text []byte, from int) int {
+func (f *single) double(text []byte, from int) int {
 	probe := f.probe
 	probe.at -= f.at
 	for at := from + f.at; at < len(text); at++ {

@@ -1,5 +1,5 @@
 // Package pattern finds the lines that a regular expression matches. If each match must contain one
-// of a few literals, it searches for those first, by their rarest byte or by their grams, and
+// of a few literals, it searches for those first, by their rarest byte or all together, and
 // checks only the lines where one occurs. Otherwise, or if the literals occur too often, it runs an
 // automaton that is built on demand. Expressions have the meaning of the standard regexp package
 // (RE2 syntax), line by line. The package reads no files.
@@ -27,7 +27,7 @@ type Pattern struct {
 	std     *regexp.Regexp // the same expression, for the bounds of a match
 	auto    *automaton
 	needles []needle
-	grams   *grams // finds the needles; nil: search each by its rarest byte
+	all     finder // finds the needles together; nil: search each by its rarest byte
 	exact   bool   // each occurrence of a needle is a match
 	long    bool   // a needle in any case contains an s, which the long s matches
 	kelvin  bool   // a needle in any case contains a k, which the Kelvin sign matches
@@ -65,8 +65,8 @@ func Compile(expr string, o Options) (*Pattern, error) {
 	}
 	p.needles, p.exact = set.needles(), set.exact
 	p.long, p.kelvin = set.folds("s"), set.folds("k")
-	if set.byGrams() {
-		p.grams = newGrams(p.needles, stepOf(set.texts))
+	if set.together() < set.scans() {
+		p.all = newFinder(p.needles)
 	}
 	return p, nil
 }
@@ -76,6 +76,20 @@ func (p *Pattern) Bounds(text []byte) []int { return p.std.FindIndex(text) }
 
 // All returns the bounds of all non-overlapping matches in text.
 func (p *Pattern) All(text []byte) [][]int { return p.std.FindAllIndex(text, -1) }
+
+// finder finds the first of several needles. It is safe for concurrent use.
+type finder interface {
+	// find returns a position in the first line at from or later that contains a needle, or len(text).
+	find(text []byte, from int) int
+}
+
+// newFinder prepares a search for all needles together, by the fastest means that this processor has.
+func newFinder(needles []needle) finder {
+	if vectors() {
+		return newTeddy(needles)
+	}
+	return newGrams(needles)
+}
 
 // wantsBreak reports whether a part of the expression can only match a line break.
 func wantsBreak(re *syntax.Regexp) bool {

@@ -4,24 +4,24 @@ import "bytes"
 
 // Searcher searches one text after the other. It is for one goroutine.
 type Searcher struct {
-	p       *Pattern
-	auto    *lazy
-	finders []finder
-	text    []byte
-	plain   bool // search this text with the automaton only
-	vain    int  // literals found in lines that did not match
-	passed  int  // bytes of all earlier texts
+	p      *Pattern
+	auto   *lazy
+	single []single
+	text   []byte
+	plain  bool // search this text with the automaton only
+	vain   int  // literals found in lines that did not match
+	passed int  // bytes of all earlier texts
 }
 
 // Searcher returns a new searcher.
 func (p *Pattern) Searcher() *Searcher {
 	s := &Searcher{p: p, auto: newLazy(p.auto)}
-	if p.grams != nil {
+	if p.all != nil {
 		return s
 	}
-	s.finders = make([]finder, len(p.needles))
-	for i := range s.finders {
-		s.finders[i].needle = &p.needles[i]
+	s.single = make([]single, len(p.needles))
+	for i := range s.single {
+		s.single[i].needle = &p.needles[i]
 	}
 	return s
 }
@@ -32,8 +32,8 @@ func (s *Searcher) Reset(text []byte) {
 	s.passed += len(s.text)
 	s.text = text
 	s.plain = len(s.p.needles) == 0 || s.futile(0) || s.p.odd(text)
-	for i := range s.finders {
-		s.finders[i].reset()
+	for i := range s.single {
+		s.single[i].reset()
 	}
 }
 
@@ -86,12 +86,12 @@ func (s *Searcher) futile(here int) bool { return s.vain > 64 && s.vain*250 > s.
 
 // nearest returns the first position of a literal, or len(text).
 func (s *Searcher) nearest(from int) int {
-	if s.p.grams != nil {
-		return s.p.grams.find(s.text, from)
+	if s.p.all != nil {
+		return s.p.all.find(s.text, from)
 	}
-	at := s.finders[0].find(s.text, from)
-	for i := 1; i < len(s.finders); i++ {
-		at = min(at, s.finders[i].find(s.text, from))
+	at := s.single[0].find(s.text, from)
+	for i := 1; i < len(s.single); i++ {
+		at = min(at, s.single[i].find(s.text, from))
 	}
 	return at
 }
