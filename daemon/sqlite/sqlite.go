@@ -159,12 +159,13 @@ func (d *DB) openWriter(ctx context.Context, o Options) (*sql.DB, error) {
 	// The page caches are small (in KiB), because the kernel caches the file as well: at SQLite's 2 MB for each connection they were most of hob's memory. A
 	// reader's cache is dropped with each commit of the writer anyway. Each connection also has the schema and its statements, together about 1 MB.
 	// FULL synchronizes every commit: a message that hob has acknowledged survives a power failure. temp_store keeps the journals of
-	// savepoints in memory: each would be a file.
+	// savepoints in memory: each would be a file. A log of 8,000 pages, 32 MB, is copied into the database by the commit that finds it; before that, the
+	// writer does so in a quiet moment.
 	sync := "synchronous(FULL)"
 	if o.Derived {
 		sync = "synchronous(NORMAL)"
 	}
-	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-256)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma="+sync+"&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	db, err := open(d.path, "_txlock=immediate&_pragma=cache_size(-256)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma="+sync+"&_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=wal_autocheckpoint(8000)&_pragma=journal_size_limit(4194304)"+darwinSync())
 	if err != nil {
 		return nil, err
 	}
