@@ -85,6 +85,10 @@ const dots = "·•‧∙⋅・･ꞏ᛫⸱"
 // inHead makes a name safe for the head of an input. A sender chooses the name freely, so it must neither end the head nor look like
 // another field of it.
 func inHead(name string) string {
+	// Most names need no change.
+	if len(name) <= longestSender && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") == "" {
+		return name
+	}
 	name = strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune(brackets, r):
@@ -107,23 +111,25 @@ func inHead(name string) string {
 
 // Draw writes the envelope as one bracketed line head: "[telegram · Sam · 2026-11-21 09:00 Europe/Berlin]".
 func (e Envelope) Draw() string {
-	head := "[" + inHead(e.Source)
+	head := append(make([]byte, 0, 128), '[')
+	head = append(head, inHead(e.Source)...)
 	if e.Sender != "" {
-		head += " · " + inHead(e.Sender)
+		head = append(append(head, " · "...), inHead(e.Sender)...)
 	}
 	switch {
 	case e.OwnerInGroup:
-		head += " · the owner, in a group"
+		head = append(head, " · the owner, in a group"...)
 	case e.Trust != event.Owner:
-		head += " · not the owner (" + string(e.Trust) + ")"
+		head = append(append(append(head, " · not the owner ("...), e.Trust...), ')')
 	}
 	zone, err := sys.LoadZone(e.Zone)
 	if err != nil {
 		zone = time.UTC
 	}
-	head += " · " + e.At.In(zone).Format("2006-01-02 15:04") + " " + zone.String()
+	head = e.At.In(zone).AppendFormat(append(head, " · "...), "2006-01-02 15:04")
+	head = append(append(head, ' '), zone.String()...)
 	if e.Note != "" {
-		head += " · " + inHead(e.Note)
+		head = append(append(head, " · "...), inHead(e.Note)...)
 	}
-	return head + "]"
+	return string(append(head, ']'))
 }

@@ -18,7 +18,7 @@ var ErrOpenCall = errors.New("a call has no result yet")
 // turn. Otherwise the call gets the result "pending #k", and the real result appears later, at its own seq, as
 // "[late result of #k]". Calls of the asking turn must have results; calls of other turns may be open.
 func Render(items []llm.Item, turn int64) ([]llm.Message, error) {
-	r := renderer{items: items, turn: turn, results: map[string]int{}, late: map[string]int{}}
+	r := renderer{items: items, turn: turn, results: map[string]int{}, late: map[string]int{}, out: make([]llm.Message, 0, len(items))}
 	for i, it := range items {
 		if it.Kind == llm.ResultItem {
 			r.results[it.CallID] = i

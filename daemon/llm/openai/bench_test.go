@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +114,30 @@ func TestTheAnchorEncodesTheSameRequest(t *testing.T) {
 	delete(ours, "stream") // the library adds it when it sends
 	if !reflect.DeepEqual(ours, theirs) {
 		t.Errorf("ours\n%.2000v\ntheirs\n%.2000v", ours, theirs)
+	}
+}
+
+// Each request sends all messages again, so writing one message must cost little, with the head of the owner's messages too.
+func TestCostOfAMessage(t *testing.T) {
+	m := open(t, config(taker{}))
+	r, _ := longTalk()
+	for i := range r.Messages {
+		if r.Messages[i].Role == llm.User {
+			r.Messages[i].Envelope = &llm.Envelope{Source: "telegram", Sender: "sam", Trust: event.Owner, Typed: true, Zone: "UTC"}
+		}
+	}
+	allocations := func(r llm.Request) float64 {
+		return testing.AllocsPerRun(20, func() {
+			if _, err := m.Answer(t.Context(), r, nil); !errors.Is(err, errTaken) {
+				t.Fatal(err)
+			}
+		})
+	}
+	one := allocations(r)
+	longer := r
+	longer.Messages = slices.Concat(r.Messages, r.Messages)
+	if each := (allocations(longer) - one) / float64(len(r.Messages)); each > 4.5 {
+		t.Errorf("%.1f allocations for each message", each)
 	}
 }
 

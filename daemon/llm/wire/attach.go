@@ -13,6 +13,9 @@ import (
 
 // Show renders a part of a message for this model. An error means that ctx has ended.
 func (s *Server) Show(ctx context.Context, p event.Part, left *FileBudget) (string, *Media, error) {
+	if p.Kind == event.Text {
+		return p.Text, nil, nil
+	}
 	v := viewer{Files: s.Config.Files, Blind: s.blind.Load(), Documents: s.Documents, MostImage: s.MostImage, MostText: s.Info().FileText()}
 	text, shown, err := v.Part(ctx, p, left)
 	if err != nil {

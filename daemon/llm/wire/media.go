@@ -107,12 +107,9 @@ func textual(t string) bool {
 // changes how an earlier one is rendered, and the provider's cache stays valid.
 type FileBudget int
 
-// Part renders a part: a text, and the image or document that follows it when the model can see it. The text always names the file, so that
+// Part renders a file: a text, and the image or document that follows it when the model can see it. The text always names the file, so that
 // the model can refer to its artifact. An error means that ctx has ended.
 func (v viewer) Part(ctx context.Context, p event.Part, left *FileBudget) (string, *Media, error) {
-	if p.Kind == event.Text {
-		return p.Text, nil, nil
-	}
 	name := FileLine(p)
 	// Voice messages are transcribed elsewhere; here the model gets the file's name only.
 	if v.Files == nil || p.Artifact == "" || p.Voice {
