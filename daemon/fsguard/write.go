@@ -1,13 +1,13 @@
 package fsguard
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,12 +127,18 @@ func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.Fi
 	return info, sys.SyncFolderIn(dir, ".")
 }
 
-// Bytes makes the content function of Stage for content that is in memory.
-func Bytes(data []byte) func(*os.File) error {
-	return func(f *os.File) error {
+// Content is the new content of a file.
+type Content struct {
+	Write func(*os.File) error // writes it into an empty file
+	Read  func() io.Reader     // reads it; runs beside Write
+}
+
+// Bytes is a content in memory.
+func Bytes(data []byte) Content {
+	return Content{Read: func() io.Reader { return bytes.NewReader(data) }, Write: func(f *os.File) error {
 		_, err := f.Write(data)
 		return err
-	}
+	}}
 }
 
 // notifier returns the function that reports new content at a place to Config.Wrote; nil: nobody wants it.
@@ -144,29 +150,41 @@ func notifier(g *Guard, p Place) func(hash string) {
 }
 
 // fill writes new content durably under a temporary name. With hashed it also returns the content's SHA-256 in hex.
-func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileMode, old fs.FileInfo, hashed bool) (info fs.FileInfo, hash string, err error) {
+func fill(dir *os.Root, temp string, content Content, mode fs.FileMode, old fs.FileInfo, hashed bool) (info fs.FileInfo, hash string, err error) {
 	f, err := dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, "", err
 	}
-	err = content(f)
-	// The file gets its owner and permission bits before it has its final name.
-	if err == nil && old != nil {
-		err = errors.Join(keepOwner(f, old), f.Chmod(old.Mode().Perm()))
-	}
-	if err == nil {
-		sum := sha256.New()
-		// The content is read and hashed while the disk writes it.
-		err = sys.Both(f.Sync, func() (err error) {
-			if hashed {
-				_, err = io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64))
-			}
+	var unread error
+	err = sys.Both(func() error {
+		if err := content.Write(f); err != nil {
 			return err
-		})
-		hash = hex.EncodeToString(sum.Sum(nil))
+		}
+		// The file gets its owner and permission bits before it has its final name.
+		if old != nil {
+			if err := errors.Join(keepOwner(f, old), f.Chmod(old.Mode().Perm())); err != nil {
+				return err
+			}
+		}
+		return f.Sync()
+	}, func() error {
+		if hashed {
+			hash, unread = hashOf(content.Read())
+		}
+		return nil
+	})
+	if err == nil {
+		err = unread // usually for the same reason as a failed write, so only one is told
 	}
 	info, statErr := f.Stat()
 	return info, hash, errors.Join(err, statErr, f.Close())
+}
+
+// hashOf returns the SHA-256 of a content in hex.
+func hashOf(content io.Reader) (string, error) {
+	sum := sha256.New()
+	_, err := io.Copy(sum, content)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // publish renames the temporary file to its final name. A rename replaces the name itself and follows no link.

@@ -290,7 +290,7 @@ func (s *changeSet) commit(ctx context.Context, in any) error {
 					"%s: the new text holds the placeholder %s", tools.ShownPath(f.given), name)
 			}
 		}
-		changes = append(changes, fileChange{Place: f.place, Data: f.now, Remove: !f.exists, Like: f.like, Fill: f.fill()})
+		changes = append(changes, fileChange{Place: f.place, Data: f.now, Remove: !f.exists, Like: f.like, Long: f.long})
 		changed = append(changed, f)
 	}
 	if len(changes) == 0 {

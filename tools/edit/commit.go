@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"hob/daemon/fail"
@@ -21,17 +21,16 @@ type fileChange struct {
 	Remove bool          // remove the file; Data is ignored
 	Like   fs.FileInfo   // a new file copies permission bits and owner from it; nil: defaults
 
-	// Fill replaces Data if the content is too large for memory. It writes the content into an
-	// empty file.
-	Fill func(*os.File) error
+	// Long replaces Data if the content is too large for memory.
+	Long *longText
 }
 
-// fill writes the new content from either source.
-func (ch fileChange) fill(f *os.File) error {
-	if ch.Fill != nil {
-		return ch.Fill(f)
+// content returns the new content from either source.
+func (ch fileChange) content() fsguard.Content {
+	if ch.Long == nil {
+		return fsguard.Bytes(ch.Data)
 	}
-	return fsguard.Bytes(ch.Data)(f)
+	return fsguard.Content{Write: ch.Long.Fill, Read: func() io.Reader { return io.NewSectionReader(ch.Long, 0, ch.Long.Size()) }}
 }
 
 // job identifies one set of changes.
@@ -94,7 +93,7 @@ func (c *commit) plan(id job) record {
 		if !ch.Remove {
 			s.Temp = fsguard.TempName(name)
 			// Recover checks the content by its hash. A larger file is identified by its mark only.
-			if ch.Fill == nil && len(ch.Data) <= hashLimit {
+			if ch.Long == nil && len(ch.Data) <= hashLimit {
 				s.Hash = digest(ch.Data)
 			}
 			for _, dir := range fsguard.Missing(ch.Place) {
@@ -120,7 +119,7 @@ func (c *commit) stage(ctx context.Context) error {
 		if ch.Remove {
 			s, err = c.guard.StageRemoval(ch.Place)
 		} else {
-			s, err = c.guard.Stage(ch.Place, c.record.Steps[i].Temp, ch.fill, ch.Like)
+			s, err = c.guard.Stage(ch.Place, c.record.Steps[i].Temp, ch.content(), ch.Like)
 		}
 		if err != nil {
 			return err

@@ -21,6 +21,7 @@ type fixture struct {
 	top, dir, journal     string
 	guard                 *fsguard.Guard
 	seen                  seen
+	told                  map[string]string // what watches are told of hob's own writes: hashes by path
 	edit, patch, notebook tools.Tool
 }
 
@@ -33,11 +34,11 @@ func newFixture(t testing.TB) fixture {
 
 func fixtureIn(t testing.TB, top string) fixture {
 	t.Helper()
-	d := fixture{top: top, dir: filepath.Join(top, "ws"), journal: filepath.Join(top, "state", "edits"), seen: seen{}}
+	d := fixture{top: top, dir: filepath.Join(top, "ws"), journal: filepath.Join(top, "state", "edits"), seen: seen{}, told: map[string]string{}}
 	must(t, os.MkdirAll(d.dir, 0o700))
 	must(t, os.MkdirAll(filepath.Join(top, "state"), 0o700))
 	var err error
-	d.guard, err = fsguard.New(fsguard.Config{Workspace: d.dir, State: filepath.Join(top, "state"), Home: top})
+	d.guard, err = fsguard.New(fsguard.Config{Workspace: d.dir, State: filepath.Join(top, "state"), Home: top, Wrote: func(path, hash string) { d.told[path] = hash }})
 	must(t, err)
 	deps := edit.Deps{Guard: d.guard, Seen: d.seen, Journal: d.journal}
 	d.edit, d.patch, d.notebook = edit.NewEdit(deps), edit.NewPatch(deps), edit.NewNotebook(deps)

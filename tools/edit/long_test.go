@@ -1,6 +1,8 @@
 package edit_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -57,6 +59,9 @@ func TestLongFilesAreEditedLikeShortOnes(t *testing.T) {
 				got := d.do(t, d.edit, c.args)
 				if d.get(t, "f") != pads[0]+short.get(t, "f")+pads[1] {
 					t.Errorf("%s: another result", where)
+				}
+				if told, ok := d.told[filepath.Join(d.dir, "f")]; ok != (short.get(t, "f") != c.file) || ok && told != fmt.Sprintf("%x", sha256.Sum256([]byte(d.get(t, "f")))) {
+					t.Errorf("%s: watches are told the hash %q", where, told)
 				}
 				before := strings.Count(pads[0], "\n")
 				if got.Code != want.Code || got.IsError && shifted(got.Content, before) != strings.TrimSuffix(want.Content, "\nhint: read the file again") && got.Code != tools.NotFound {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
@@ -124,14 +123,6 @@ func (f *file) head(n int) ([]byte, error) {
 		return f.long.Head(n)
 	}
 	return f.now[:min(len(f.now), n)], nil
-}
-
-// fill returns the function that writes a long file, or nil for a file in memory.
-func (f *file) fill() func(*os.File) error {
-	if f.long == nil {
-		return nil
-	}
-	return f.long.Fill
 }
 
 // placeholder returns the name of a secret's placeholder that the file now contains more often than
