@@ -37,6 +37,7 @@ func TestLineEnteredBesideAnAnswer(t *testing.T) {
 			s.until(t, "1 message of yours queued")
 			f.piece(5, 1, 13, " four")
 			s.until(t, "three four")
+			s.until(t, "1 message of yours queued") // it is drawn after the answer
 			s.mu.Lock()
 			shown := s.plain()
 			s.mu.Unlock()
