@@ -46,8 +46,9 @@ func TestEventCrashes(t *testing.T) {
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEventCrashChild$") // #nosec G204 G702 -- this very test
 			child.Env = append(os.Environ(), homeOfEvents+"="+r.home)
 			var puts atomic.Int32
-			dead, again := make(chan struct{}), make(chan struct{})
+			started, dead, again := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			kill := func() {
+				<-started
 				if err := child.Process.Kill(); err != nil {
 					t.Error(err)
 				}
@@ -78,7 +79,7 @@ func TestEventCrashes(t *testing.T) {
 					close(again)
 				}
 			}
-			out, err := child.CombinedOutput()
+			out, err := output(child, started)
 			close(dead)
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {

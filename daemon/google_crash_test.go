@@ -3,6 +3,7 @@
 package daemon_test
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -53,8 +54,9 @@ func TestMailCrashes(t *testing.T) {
 			}
 			child := mailChild(t, r.home, g.URL)
 			var passed atomic.Int32 // requests of that path
-			dead, again := make(chan struct{}), make(chan struct{})
+			started, dead, again := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			kill := func() {
+				<-started
 				if err := child.Process.Kill(); err != nil {
 					t.Error(err)
 				}
@@ -96,7 +98,7 @@ func TestMailCrashes(t *testing.T) {
 					kill()
 				}
 			})
-			out, err := child.CombinedOutput()
+			out, err := output(child, started)
 			close(dead)
 			killed(t, err, out)
 
@@ -115,6 +117,19 @@ func mailChild(t *testing.T, home, google string) *exec.Cmd {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMailCrashChild$") // #nosec G204 G702 -- this very test
 	child.Env = append(os.Environ(), homeOfMails+"="+home, placeOfMails+"="+google)
 	return child
+}
+
+// output is CombinedOutput, which also closes started: from then on another goroutine may use child.Process.
+func output(child *exec.Cmd, started chan<- struct{}) ([]byte, error) {
+	var out bytes.Buffer
+	child.Stdout, child.Stderr = &out, &out
+	err := child.Start()
+	close(started)
+	if err != nil {
+		return nil, err
+	}
+	err = child.Wait()
+	return out.Bytes(), err
 }
 
 // killed checks that SIGKILL has ended a process.
