@@ -41,8 +41,9 @@ func Missing(p Place) []string {
 	}
 }
 
-// Stage writes new content durably under the name temp (from TempName) next to a classified place, and makes missing folders. The new file takes the permission bits and, if hob may set it, the owner of the existing file, or else of
-// like; without both it gets 0644 minus the umask. The caller closes the result. Errors: those of WriteFile.
+// Stage writes new content durably under the name temp (from TempName) next to a classified place, and makes missing folders. The new file
+// takes the permission bits and, if hob may set it, the owner of the existing file, or else of like; without both it gets 0644 minus the
+// umask. The caller closes the result. Errors: those of WriteFile.
 func (g *Guard) Stage(p Place, temp string, content Content, like fs.FileInfo) (*Staged, error) {
 	if err := writable(p, false); err != nil {
 		return nil, fmt.Errorf("write %s: %w", p.Path, err)

@@ -84,7 +84,7 @@ func (s *Searcher) Any() bool {
 // The limit is one such line in 250 bytes, after the first 64 of them.
 func (s *Searcher) futile(here int) bool { return s.vain > 64 && s.vain*250 > s.passed+here }
 
-// nearest returns the first position of a literal, or len(text).
+// nearest returns a position in the first line at from or later that contains a literal, or len(text).
 func (s *Searcher) nearest(from int) int {
 	if s.p.all != nil {
 		return s.p.all.find(s.text, from)

@@ -46,6 +46,7 @@ func (d *teddy) add(position, group int, b byte) {
 // find returns a position of a needle at from or later, or len(text). There is no needle in an earlier line.
 func (d *teddy) find(text []byte, from int) int {
 	var hits [32]byte
+	// scan reads 34 bytes at least: 32 positions, and two more bytes for the gram at the last one.
 	for from+34 <= len(text) {
 		n, found := scan(&text[from], len(text)-from, &d.tables, &hits)
 		from += n
