@@ -3,6 +3,7 @@ package netguard
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -55,6 +56,25 @@ func Canonical(raw string) (link, host string, err error) {
 		return "", "", err
 	}
 	return written(u), host, nil
+}
+
+// HostPort returns the host of a canonical address as the permission rules name it: with the port if the host is private or the port is not the
+// scheme's own. One machine may have many services, and a yes to one is for no other.
+func HostPort(link string) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return link
+	}
+	host, port := u.Hostname(), u.Port()
+	switch {
+	case port == "" && !Private(host):
+		return host
+	case port == "" && u.Scheme == "https":
+		port = "443"
+	case port == "":
+		port = "80"
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // readable rejects text that different programs read differently.

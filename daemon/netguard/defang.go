@@ -24,6 +24,9 @@ var (
 
 const enders = "`" + `{}|“”„«»‹›（）`
 
+// mostSkipped bounds the time that a long word takes: after so many names that are no addresses, the others in it count as addresses.
+const mostSkipped = 50
+
 // Defang rewrites the addresses in a text so that no program makes links of them and people can still read them: https://evil.example/x
 // becomes https[:]//evil[.]example/x. Pictures become links. Text that is already rewritten stays the same.
 func Defang(text string) string { return DefangBut(text, func(string) bool { return false }) }
@@ -114,12 +117,14 @@ func defanged(word string, keep func(string) bool) string {
 			}
 			return
 		}
+		literal := false // in the brackets of an IPv6 address
 		for i := from; i < to; i++ {
 			c := p.text[i]
+			literal = c == '[' && i > 0 && strings.IndexByte(`/\`, p.text[i-1]) >= 0 || literal && c != '/'
 			if i > 0 && p.text[i-1] == '[' && i+1 < len(p.text) && p.text[i+1] == ']' {
 				continue // has brackets already
 			}
-			dead[i] = dead[i] || c == '.' || c == '@' || c == ':' && (i+1 < to && strings.IndexByte(`/\`, p.text[i+1]) >= 0 || !strings.ContainsAny(raw[:i-from], `:/@.`))
+			dead[i] = dead[i] || literal && c == ':' || c == '.' || c == '@' || c == ':' && (i+1 < to && strings.IndexByte(`/\`, p.text[i+1]) >= 0 || !strings.ContainsAny(raw[:i-from], `:/@.`))
 		}
 	}
 	// Addresses with a scheme come first, so that the host names inside kept ones are left alone.
@@ -136,28 +141,23 @@ func defanged(word string, keep func(string) bool) string {
 	for _, at := range relative().FindAllStringIndex(p.text, -1) {
 		kill(at[0]+strings.IndexAny(p.text[at[0]:at[1]], `/\`), at[1])
 	}
-	for _, at := range host().FindAllStringIndex(p.text, -1) {
-		before, _ := utf8.DecodeLastRuneInString(p.text[:at[0]])
-		if before != '/' && leads(p.text[at[0]:at[1]]) {
-			kill(at[0], at[1])
+	for from, skipped := 0, 0; ; {
+		at := bareName().FindStringIndex(p.text[from:])
+		if at == nil {
+			break
 		}
+		first, end := from+at[0], from+at[1]
+		to := placeOf(p.text[first:end])
+		// In a path, only what ends like a domain is taken for a name. What is skipped may hold another name.
+		before, _ := utf8.DecodeLastRuneInString(p.text[:first])
+		if skipped < mostSkipped && !(to.clickable() && (before != '/' || to.domain())) {
+			from, skipped = first+to.size, skipped+1
+			continue
+		}
+		kill(first, end)
+		from = end
 	}
 	return unpictured(redrawn(word, p, dead))
-}
-
-// leads reports whether a name without a scheme leads somewhere: isPlace accepts it, or it has at least three labels and an ending that
-// is both a file type and a top-level domain.
-func leads(raw string) bool {
-	name, _, _ := strings.Cut(strings.NewReplacer("?", "/", ":", "/").Replace(raw), "/")
-	domains := []string{"md", "sh", "py", "rs", "pl", "ps", "so", "cc", "zip", "mov"}
-	labels := strings.Split(strings.ToLower(name), ".")
-	end := labels[len(labels)-1]
-	if endsInNumber(name) {
-		labels = labels[max(len(labels)-4, 0):] // four numbers may follow a name
-		labels[0] = strings.Trim(labels[0], "_")
-		name, raw = strings.Join(labels, "."), strings.Join(labels, ".")
-	}
-	return isPlace(raw) || strings.Contains(raw, "?") && isPlace(name+"/") || strings.Count(name, ".") > 1 && slices.Contains(domains, end)
 }
 
 // redrawn puts the marked bytes into brackets.
@@ -185,8 +185,12 @@ func unpictured(word string) string {
 	})
 }
 
-// Whole reports whether a text begins with exactly the given address, and not with a longer one.
+// Whole reports whether a text begins with exactly the given address, and not with a longer one. After a name without a scheme other text may
+// follow at once: in notes.md:3:milk the address is notes.md:3.
 func Whole(text, address string) bool {
+	if at := bareName().FindStringIndex(text); at != nil && at[0] == 0 && trimmed(text[:at[1]]) == address {
+		return true
+	}
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(`<>"`+enders, r)
 	})

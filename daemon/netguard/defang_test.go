@@ -23,7 +23,7 @@ func TestDefang(t *testing.T) {
 		"go to tg://resolve?domain=evil.":                                                            "go to tg[:]//resolve?domain=evil.",
 		"see evil.example/login or www.evil.md":                                                      "see evil[.]example/login or www[.]evil[.]md",
 		"see:evil.example, (evil.example)":                                                           "see:evil[.]example, (evil[.]example)",
-		"at 203.0.113.7:8080 and http://[::1]/x":                                                     "at 203[.]0[.]113[.]7:8080 and http[:]//[::1]/x",
+		"at 203.0.113.7:8080 and http://[::1]/x":                                                     "at 203[.]0[.]113[.]7:8080 and http[:]//[[:][:]1]/x",
 		"http://3232235777/ has no dots":                                                             "http[:]//3232235777/ has no dots",
 		"see !![x](evil.example/y)":                                                                  "see [x](evil[.]example/y)",
 		"пример.рф":                                                                                  "пример[.]рф",

@@ -175,3 +175,15 @@ func FuzzLinks(f *testing.F) {
 		}
 	})
 }
+
+// T8: a host of a private network, or with a port of its own, is one service among others.
+func TestHostPort(t *testing.T) {
+	for link, want := range map[string]string{
+		"https://example.org/x": "example.org", "http://example.org/": "example.org", "https://example.org:8443/": "example.org:8443", "http://example.org:443/": "example.org:443",
+		"http://127.0.0.1/": "127.0.0.1:80", "https://nas/": "nas:443", "http://192.168.1.2:8080/x": "192.168.1.2:8080", "http://[::1]:4620/": "[::1]:4620", "http://[fd00::1]/": "[fd00::1]:80",
+	} {
+		if got := netguard.HostPort(link); got != want {
+			t.Errorf("%s: %q, want %q", link, got, want)
+		}
+	}
+}

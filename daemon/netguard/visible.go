@@ -8,11 +8,18 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"hob/daemon/sys"
 	"hob/daemon/text"
 )
 
 // longestBlank is the number of spaces in a row that are shown as they are. More could push the end of a command out of sight.
 const longestBlank = 8
+
+// spaced matches blanks in several short runs, with hardly anything between them. They could push the end of a command out of sight as well.
+var (
+	spaced = sys.Regexp(`(?: {3,}[^ \n]{1,3}){4,} *`)
+	blanks = sys.Regexp(` {3,}`)
+)
 
 // mostMarks is the number of marks that a letter can have in the writing of a language. Without this limit a long row of them would take hours.
 const mostMarks = 8
@@ -52,6 +59,9 @@ func Visible(s string) string {
 // visible is one pass of Visible. The first one leaves each word with letters of one script, and the second one writes whole pieces of such words,
 // so there are few passes.
 func visible(s string) string {
+	s = spaced().ReplaceAllStringFunc(s, func(row string) string {
+		return blanks().ReplaceAllStringFunc(row, func(run string) string { return fmt.Sprintf(` \u{20}×%d `, len(run)) })
+	})
 	var b strings.Builder
 	text := []rune(s)
 	mixed := mixedLetters(text)

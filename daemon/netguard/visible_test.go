@@ -106,3 +106,19 @@ func TestVisibleMarks(t *testing.T) {
 		t.Errorf("%.200s", got)
 	}
 }
+
+// T14: blanks in short runs push the rest of a line away as one long run does.
+func TestVisibleBlanksInRuns(t *testing.T) {
+	for text, want := range map[string]string{
+		"ls" + strings.Repeat(strings.Repeat(" ", 8)+".", 300) + "; rm x": "ls" + strings.Repeat(` \u{20}×8 .`, 300) + "; rm x",
+		strings.Repeat("    ..", 4) + "   end":                            strings.Repeat(` \u{20}×4 ..`, 4) + ` \u{20}×3 end`,
+		"a    b":                                                          "a    b",
+		"name    size":                                                    "name    size",
+		"    if x {\n    }":                                               `    if x {\u{a}    }`,
+	} {
+		got := netguard.Visible(text)
+		if got != want || netguard.Visible(got) != got {
+			t.Errorf("%.60q: %.90q, want %.90q", text, got, want)
+		}
+	}
+}
