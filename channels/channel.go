@@ -60,15 +60,17 @@ type Delivery struct {
 	To       event.Address `json:"to"`
 	Body     string        `json:"body"` // Markdown that is complete in itself: what a cut left open is closed
 	ReplyRef string        `json:"reply_ref,omitempty"`
-	Nonce    string        `json:"nonce"`    // the same for each try of this part
-	Attempts int           `json:"attempts"` // including this one
-	Repeat   bool          `json:"repeat"`   // an earlier try may have arrived
-	Urgent   bool          `json:"urgent"`
-	Unsure   int           `json:"unsure,omitempty"`   // how many earlier tries may have arrived
-	Tried    time.Time     `json:"tried,omitzero"`     // when the first try began; zero at the first try
-	NotAfter time.Time     `json:"not_after,omitzero"` // no more tries from then on
-	Choices  []Choice      `json:"choices,omitempty"`  // of the last part: what the reader can choose; the text lists it too. Empty but not nil in an edit: remove the buttons
-	File     *File         `json:"file,omitempty"`     // the part is a file and Body its caption, or empty; only a Carrier gets one
+	// Overtaken: other messages have come between the answered message and this answer. A Replier then refers to it in private chats too.
+	Overtaken bool      `json:"overtaken,omitempty"`
+	Nonce     string    `json:"nonce"`    // the same for each try of this part
+	Attempts  int       `json:"attempts"` // including this one
+	Repeat    bool      `json:"repeat"`   // an earlier try may have arrived
+	Urgent    bool      `json:"urgent"`
+	Unsure    int       `json:"unsure,omitempty"`   // how many earlier tries may have arrived
+	Tried     time.Time `json:"tried,omitzero"`     // when the first try began; zero at the first try
+	NotAfter  time.Time `json:"not_after,omitzero"` // no more tries from then on
+	Choices   []Choice  `json:"choices,omitempty"`  // of the last part: what the reader can choose; the text lists it too. Empty but not nil in an edit: remove the buttons
+	File      *File     `json:"file,omitempty"`     // the part is a file and Body its caption, or empty; only a Carrier gets one
 }
 
 // File is a file to send.

@@ -58,7 +58,7 @@ func (p *Pump) deliver(ctx context.Context, row Row) error {
 
 // hidden returns a row without the secrets in its texts. The store keeps the original texts.
 func (r Row) hidden(hide func(string) string) Row {
-	r.Body = hide(r.Body)
+	r.Body, r.Overtaken = hide(r.Body), hide(r.Overtaken)
 	r.Todo, r.Quiet, r.Choices, r.Files = slices.Clone(r.Todo), slices.Clone(r.Quiet), slices.Clone(r.Choices), slices.Clone(r.Files)
 	for i := range r.Todo {
 		r.Todo[i].Body = hide(r.Todo[i].Body)
@@ -96,7 +96,7 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 	if row.Parts == 0 {
 		text, joined := row.digest(p.Clock.Wall(), p.Zone())
 		files, named := carried(row, ch, p.isOwner(row.To))
-		row.Todo = p.split(text+named, ch, files...)
+		row.Todo = p.split(row.above(text, ch)+named, ch, files...)
 		row.Parts = len(row.Todo)
 		if row.Parts == 0 {
 			p.finish(ctx, row, whole, Verdict{State: Dead, Reason: "there is nothing in it"})
@@ -119,6 +119,14 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 		}
 	}
 	return nil
+}
+
+// above quotes the answered message above an answer that was overtaken, if the channel cannot refer to that message.
+func (r Row) above(text string, ch Channel) string {
+	if can, ok := ch.(Replier); r.Overtaken == "" || ok && can.Replies() {
+		return text
+	}
+	return "> " + r.Overtaken + "\n\n" + text
 }
 
 // split splits a text for a channel and gives each part its nonce. Each file follows as a part of its own,
@@ -164,6 +172,7 @@ func withoutMarks(f markup.Form) markup.Form {
 // complete fills in the fields of a part that come from its row.
 func (p *Pump) complete(row Row, d Delivery) Delivery {
 	d.Outbox, d.Parts, d.To, d.ReplyRef, d.Urgent, d.NotAfter = row.ID, row.Parts, row.To, row.ReplyRef, row.Urgent, row.NotAfter
+	d.Overtaken = row.Overtaken != ""
 	if d.Part == row.Parts-1 {
 		d.Choices = row.Choices
 	}

@@ -51,7 +51,7 @@ func (p draftDelivery) nonce() string {
 // the row has ended.
 func (p draftDelivery) splitDraft(ctx context.Context, row *Row, ch Channel, whole Delivery) (bool, error) {
 	files, named := carried(*row, ch, p.pump.isOwner(row.To))
-	parts := p.pump.split(row.Body+named, ch, files...)
+	parts := p.pump.split(row.above(row.Body, ch)+named, ch, files...)
 	if len(parts) == 0 || len(row.Todo) == 0 {
 		p.pump.finish(ctx, *row, whole, Verdict{State: Dead, Reason: "there is nothing in it"})
 		return false, nil

@@ -34,6 +34,9 @@ type (
 	Encloser interface{ Encloses() bool }
 	// Buttoned shows Delivery.Choices as buttons. Other channels rely on the codes and numbers in the text.
 	Buttoned interface{ Buttons() bool }
+	// Replier can refer to the answered message (Delivery.ReplyRef) in every chat. On other channels the beginning of that message is quoted
+	// above an answer that was overtaken.
+	Replier interface{ Replies() bool }
 	// Accounted reports the platform's immutable id of hob's own account. A pairing is valid for that account
 	// only.
 	Accounted interface {

@@ -22,6 +22,7 @@ type Row struct {
 	Right       Right // of To, when the row was queued
 	Body        string
 	ReplyRef    string
+	Overtaken   string // the beginning of the answered message, if other messages have come between it and this answer; "": none have
 	Urgent      bool
 	Cause       event.CauseKind
 	Queued      time.Time        // when it was queued, or its NotBefore if that is later

@@ -31,6 +31,7 @@ type arrival struct {
 	outbox    int64
 	part      int
 	unsureWas bool
+	overtaken bool
 }
 
 // mouth is a platform with scripted sends: the n-th send ends with script[n]; later ones succeed.
@@ -62,7 +63,11 @@ type (
 	blindCh  struct{ plainCh } // can look, and never sees anything
 	shutCh   struct{ plainCh } // could look, and is never answered
 	probedCh struct{ plainCh } // can ask whether anybody answers
+
+	replierCh struct{ plainCh } // can refer to the message that it answers
 )
+
+func (replierCh) Replies() bool { return true }
 
 func (p probedCh) Probe(context.Context) error {
 	p.mu.Lock()
@@ -128,7 +133,7 @@ func (m plainCh) Send(_ context.Context, d channels.Delivery) (string, error) {
 	}
 	m.peak = max(m.peak, len(m.active))
 	if do == "ok" || do == "kept" || do == "crash-after" || do == "panic" {
-		m.got = append(m.got, arrival{to: d.To, body: m.form.Render(d.Body).Text, nonce: d.Nonce, outbox: d.Outbox, part: d.Part, unsureWas: m.unsure[d.Nonce] > 0})
+		m.got = append(m.got, arrival{to: d.To, body: m.form.Render(d.Body).Text, nonce: d.Nonce, outbox: d.Outbox, part: d.Part, unsureWas: m.unsure[d.Nonce] > 0, overtaken: d.Overtaken})
 	}
 	if do != "ok" && do != "plain" && do != "later" && do != "dead" {
 		m.unsure[d.Nonce]++
@@ -166,6 +171,7 @@ type pumpHarness struct {
 	right       map[event.Address]channels.Right // of others than the owner
 	blank       map[event.Address]bool           // it cannot be told what they are
 	slow        time.Duration                    // between reading the outbox and handing the rows on
+	overtaken   string                           // what all rows answer that are read, if they were overtaken
 	stale       int                              // how often the store was asked for what could not be
 }
 
@@ -180,6 +186,20 @@ type slowStore struct {
 func (s *slowStore) Ready(ctx context.Context, now time.Time, limit int) ([]channels.Row, error) {
 	rows, err := s.Store.Ready(ctx, now, limit)
 	<-time.After(s.delay)
+	return rows, err
+}
+
+// overtakenStore returns rows that were overtaken.
+type overtakenStore struct {
+	channels.Store
+	text string
+}
+
+func (s overtakenStore) Ready(ctx context.Context, now time.Time, limit int) ([]channels.Row, error) {
+	rows, err := s.Store.Ready(ctx, now, limit)
+	for i := range rows {
+		rows[i].Overtaken = s.text
+	}
 	return rows, err
 }
 
@@ -211,7 +231,7 @@ func limited(f markup.Form, limit int) markup.Form {
 func newPumpHarness(script ...string) *pumpHarness {
 	r := &pumpHarness{
 		outbox: channelstest.NewOutbox(sys.RealClock().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{}, unreachable: map[string]bool{},
-		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me", "probed:me"},
+		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me", "probed:me", "replier:me"},
 	}
 	return r
 }
@@ -239,6 +259,8 @@ func (r *pumpHarness) channel(name string) (channels.Channel, error) {
 	switch name {
 	case "plain":
 		return plainCh{r.mouth}, nil
+	case "replier":
+		return replierCh{plainCh{r.mouth}}, nil
 	case "carrier":
 		return carrierCh{plainCh{r.mouth}}, nil
 	case "keyed":
@@ -273,6 +295,7 @@ func (r *pumpHarness) process(ctx context.Context, t *testing.T) bool {
 	if r.slow > 0 {
 		store = &slowStore{Store: store, delay: r.slow, stale: &r.stale}
 	}
+	store = overtakenStore{store, r.overtaken}
 	r.mouth.crash = func() {
 		r.mouth.mu.Lock()
 		defer r.mouth.mu.Unlock()

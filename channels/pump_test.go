@@ -448,3 +448,21 @@ func TestPumpReportsWhatWasFound(t *testing.T) {
 		want(t, "reported", r.sent, errLost)
 	})
 }
+
+// N26: an answer that was overtaken refers to its message: the channel does it, or the first part begins with a quotation. Other answers have none.
+func TestPumpQuotesWhatIsAnswered(t *testing.T) {
+	story(t, nil, func(t *testing.T, r *pumpHarness) {
+		r.say("plain:me", "follows")
+		r.live(t, time.Hour)
+		r.overtaken = "“buy milk”"
+		r.say("plain:me", words(120))
+		r.say("replier:me", "here")
+		r.live(t, time.Hour)
+		got := map[string]string{}
+		for _, a := range r.mouth.got {
+			got[fmt.Sprintf("%s %d.%d %v", a.to, a.outbox, a.part, a.overtaken)] = a.body[:min(len(a.body), 22)]
+		}
+		quoted := markup.Plain().Render("> “buy milk”\n\nword word").Text
+		want(t, "arrived", []string{got["plain:me 1.0 false"], got["plain:me 2.0 true"], got["plain:me 2.1 true"][:4], got["replier:me 3.0 true"]}, "follows", quoted[:22], "word", "here")
+	})
+}

@@ -87,6 +87,17 @@ func (r Recipients) Reachable(to event.Address) bool {
 	return !errors.Is(err, ErrNoChannel)
 }
 
+// Unheard returns why nothing that is sent to an address would arrive: its channel does not exist, or its section cannot be used. "": it would.
+func (r Recipients) Unheard(to event.Address) string {
+	if !r.Reachable(to) {
+		return "there is no channel " + to.Channel()
+	}
+	if _, err := r.Channels.Channel(to.Channel()); err != nil && !errors.Is(err, ErrNoChannel) {
+		return "the channel " + to.Channel() + " is off"
+	}
+	return ""
+}
+
 // Buttons reports whether the channel of an address shows buttons.
 func (r Recipients) Buttons(to event.Address) bool {
 	ch, err := r.Channels.Channel(to.Channel())

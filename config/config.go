@@ -40,7 +40,9 @@ type Snapshot struct {
 	Heartbeat Heartbeat  // not Enabled if the section is off
 	ToolHooks []ToolHook // [[tool_hooks]], in the order of the file
 
-	off map[string]bool
+	off  map[string]bool
+	file string
+	root *node // of the document
 }
 
 // NamedSecret is a secret, or a reference to one (see daemon/secret).
@@ -55,6 +57,8 @@ type Model struct {
 	MaxOutputTokens int      `toml:"max_output_tokens"` // tokens; 0: the backend's default
 	ContextTokens   int      `toml:"context_tokens"`    // tokens; 0: the backend's default
 	Thinking        string   `toml:"thinking"`          // off minimal low medium high xhigh; "": the backend's default
+	Tools           string   `toml:"tools"`             // few or all: the tools that a request describes; "": few if the window is small
+	Plain           string   `toml:"plain"`             // only of [model]: "last": the built-in interpreter answers only when no model does; "": first
 	Fallback        []string `toml:"fallback"`          // names of existing [models.NAME], in the order in which they are asked
 	Proxy           string   `toml:"proxy"`             // as in Network; "" uses that one; "none" or "direct" means no proxy
 	Price           Price    `toml:"price"`             // for answers without a cost from the server

@@ -116,6 +116,10 @@ func modelNotes() []schema.Note {
 		{Name: "max_output_tokens", Unset: "8192, or what the backend prefers: see model-requests.md", Least: "1", Example: "8192", Doc: "The limit of one answer, in tokens; less than `context_tokens`."},
 		{Name: "context_tokens", Unset: "what the server says, else what its backend usually has: see model-requests.md", Least: "1", Example: "200000", Doc: "The size of one request, in tokens."},
 		{Name: "thinking", Unset: "the model decides", Words: []string{"off", "minimal", "low", "medium", "high", "xhigh"}, Example: `"medium"`, Doc: "How much the model thinks before it answers."},
+		{
+			Name: "tools", Unset: "`few` with a window below 16,384 tokens, if `[tools] core` is left out too", Words: []string{"few", "all"}, Example: `"few"`,
+			Doc: "The tools that each request describes: the `few` that a small model needs most, or `all` that `[tools] core` says. See models.md.",
+		},
 		proxyOf("as in `[network]`", `"none"`)[0].Note,
 		{Name: "price", Unset: "not known: tokens are counted", Example: "{ input = 3.0, cached = 0.3, output = 15.0 }", Doc: "The model's price, if the server does not report the cost."},
 		{Name: "price.input", Least: "0", Most: "100000", Example: "3.0", Doc: "The price of a million input tokens, in the budget's currency."},
@@ -124,6 +128,10 @@ func modelNotes() []schema.Note {
 		{Name: "price.output", Least: "0", Most: "100000", Example: "15.0", Doc: "The price of a million output tokens."},
 		{Name: "first_byte_timeout", Unset: "2m", Least: "1s", Most: "1h", Example: `"2m"`, Doc: "The longest wait for the first byte of an answer."},
 		{Name: "idle_timeout", Unset: "1m", Least: "1s", Most: "1h", Example: `"1m"`, Doc: "The longest silence within an answer."},
+		{
+			Name: "plain", Unset: "`first`", Words: []string{"first", "last"}, Example: `"first"`,
+			Doc: "In `[model]`: your reminders, lists and other plain commands go to the built-in interpreter `first`, or `last`, when no model answers. See models.md.",
+		},
 		{Name: "fallback", Example: `["local"]`, Doc: "Names of `[models.NAME]`, asked in this order when the model fails."},
 	}
 }

@@ -33,6 +33,7 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 		return nil, nil, err
 	}
 	l := &loader{file: file, root: root, snap: Default(), parts: core()}
+	l.snap.file, l.snap.root = file, root
 	// Secrets are looked for before the environment is applied: variables are not in the file that others can read.
 	if readable {
 		l.exposedSecrets(root, "")

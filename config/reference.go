@@ -231,6 +231,9 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 		return nil, err
 	}
 	override(root, env)
+	if doc != nil && blank(doc) {
+		problems = append(problems, Problem{File: file, Text: "the file is empty, so the defaults hold", Hint: "a hob that has used one with content keeps that until the file is written again or removed", Advice: true})
+	}
 	problems = append(problems, r.backends(file, root)...)
 	problems = append(problems, r.incomplete(file, root, snap)...)
 	// Owners' addresses of channels are checked by the rules of their kind.

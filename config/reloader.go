@@ -61,6 +61,13 @@ func (l *Reloader) FromCopy() bool {
 	return l.fallen
 }
 
+// OnDefaults reports whether no version of the file could be used so far, neither the file nor its copy.
+func (l *Reloader) OnDefaults() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now.Load().err != nil && !l.fallen && l.doc == nil
+}
+
 // Current returns the snapshot in use.
 func (l *Reloader) Current() *Snapshot { return l.now.Load().snap }
 
@@ -77,18 +84,27 @@ func (l *Reloader) Reload() (problems []Problem, changed bool, err error) {
 	return l.reload(time.Time{}, false)
 }
 
-// errEmptied reports a file that was emptied a moment ago. Programs that overwrite a file in place empty it first.
-var errEmptied = errors.New("the file is empty")
+// errEmptied reports a file that was emptied or removed a moment ago. Programs that overwrite a file empty or remove it first.
+var errEmptied = errors.New("the file was emptied a moment ago")
 
-// reload reads the file. It does not accept an empty file before acceptEmptyAt if the last one had content: it returns errEmptied.
+// errEmpty reports an empty file where one with content was in use: a power cut or a full disk leaves such a file. Somebody who wants the
+// defaults removes the file.
+var errEmpty = errors.New("config.toml is empty; the last good one stays in use: write it again, or remove the file to run on the defaults")
+
+// reload reads the file. Before acceptEmptyAt an empty or missing file returns errEmptied if the last one had content. An empty file that
+// follows one with content is never accepted: errEmpty.
 func (l *Reloader) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.now.Load()
 	doc, readable, err := ReadFile(l.path)
-	// Editors empty a file before they write it, so an empty file is accepted only after some time.
-	if err == nil && len(doc) == 0 && len(l.doc) > 0 && time.Now().Before(acceptEmptyAt) {
-		return slices.Clone(before.problems), false, errEmptied
+	if err == nil && blank(doc) && l.hadContent(first) {
+		if time.Now().Before(acceptEmptyAt) {
+			return slices.Clone(before.problems), false, errEmptied
+		}
+		if doc != nil {
+			err = errEmpty
+		}
 	}
 	// Most events in the folder concern other files, so the content is compared first.
 	if err == nil && !first && before.err == nil && readable == l.readable && bytes.Equal(doc, l.doc) {
@@ -113,6 +129,18 @@ func (l *Reloader) reload(acceptEmptyAt time.Time, first bool) ([]Problem, bool,
 	l.doc, l.readable = doc, readable
 	l.swap(&state{snap: snap, problems: problems})
 	return slices.Clone(problems), changed, nil
+}
+
+// blank reports a document without content. That of a missing file is nil.
+func blank(doc []byte) bool { return len(bytes.TrimSpace(doc)) == 0 }
+
+// hadContent reports whether the file had content before: as the last good one of this process or, at the start, of the process before.
+func (l *Reloader) hadContent(first bool) bool {
+	if first && l.kept != "" {
+		doc, _, err := ReadFile(l.kept)
+		return err == nil && !blank(doc)
+	}
+	return !blank(l.doc)
 }
 
 // refuse keeps the current snapshot and records the error. At the start it falls back to the copy.
@@ -171,7 +199,7 @@ func (l *Reloader) keep(doc []byte) error {
 	if old, _, err := ReadFile(l.kept); err == nil && len(old) > 0 && bytes.Equal(old, doc) {
 		return nil
 	}
-	// Without a copy the next start uses the defaults, which is the meaning of an empty file.
+	// Without a copy the next start uses the defaults, which is the meaning of a missing file.
 	if len(doc) == 0 {
 		if err := os.Remove(l.kept); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the old copy: %w", err)

@@ -40,7 +40,7 @@ func TestReload(t *testing.T) {
 		{doc: "[guard]\nmode = \"open\"\n", mode: "open"},
 		{doc: "[guard]\nmode = \"ope\"\n", changed: true, problem: "mode: want one of", mode: "ask"},
 		{doc: "[guard]\nmode = \"ope\"\n", problem: "mode: want one of", mode: "ask"},
-		{doc: "", changed: true, mode: "ask"},
+		{doc: "", fault: "is empty", problem: "mode: want one of", mode: "ask"},
 	}
 	for i, step := range steps {
 		write(t, path, step.doc, 0o600)
@@ -88,13 +88,59 @@ func TestStartWithABrokenFileRunsOnTheLastGoodOne(t *testing.T) {
 	}
 	wake, stop := l.Changes()
 	defer stop()
-	write(t, path, "", 0o600)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
 	if _, changed, err := l.Reload(); err != nil || !changed || l.Current().Owner.Name != "" {
-		t.Errorf("mended: %v, %v, %+v", changed, err, l.Current().Owner)
+		t.Errorf("removed: %v, %v, %+v", changed, err, l.Current().Owner)
 	}
 	<-wake
 	if _, err := os.Stat(kept); err == nil {
-		t.Error("the copy of an empty file should be gone")
+		t.Error("the copy of a removed file should be gone")
+	}
+}
+
+// V5: a file without content where one with content was in use is the trace of a power cut, not a wish for the defaults.
+func TestAnEmptyFileIsAMistakeWhereAGoodOneWas(t *testing.T) {
+	for _, empty := range []string{"", "\n", " \t\r\n\n"} {
+		dir := t.TempDir()
+		path, kept := filepath.Join(dir, "config.toml"), filepath.Join(dir, "last.toml")
+		write(t, path, "[owner]\nname = \"Sam\"\n", 0o600)
+		running, err := config.Open(path, kept, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, empty, 0o600)
+		if _, _, err := running.Reload(); err == nil || !strings.Contains(err.Error(), "remove the file") || running.Current().Owner.Name != "Sam" {
+			t.Errorf("reload of %q: %v, %+v", empty, err, running.Current().Owner)
+		}
+		again, err := config.Open(path, kept, nil)
+		if err == nil || !again.FromCopy() || again.Current().Owner.Name != "Sam" {
+			t.Errorf("start with %q: %v, %+v", empty, err, again.Current().Owner)
+		}
+		if again, err = config.Open(path, kept, nil); err == nil || again.Current().Owner.Name != "Sam" {
+			t.Errorf("the next start with %q: %v, %+v", empty, err, again.Current().Owner)
+		}
+		// A home that never had a config may have an empty one.
+		if fresh, err := config.Open(path, filepath.Join(dir, "none.toml"), nil); err != nil || fresh.Current().Owner.Name != "" {
+			t.Errorf("a fresh home with %q: %v", empty, err)
+		}
+	}
+}
+
+func TestWriteFileNeverMakesAnEmptyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	before := []byte("[owner]\nname = \"Sam\"\n")
+	write(t, path, string(before), 0o600)
+	l, err := config.Open(path, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := config.WriteFile(path, before, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.Reload(); err != nil || l.Current().Owner.Name != "" {
+		t.Errorf("the last key is taken out: %v, %+v", err, l.Current().Owner)
 	}
 }
 
@@ -285,9 +331,9 @@ func TestRunWithoutAFolder(t *testing.T) {
 	}
 }
 
-// A writer that does not replace the file by a rename empties it first and may continue slowly. The empty file is not in force until it has
+// A writer that does not replace the file by a rename empties it first and may continue slowly. The empty file is no mistake until it has
 // stayed empty for a while.
-func TestAnEmptiedFileIsNotBelievedAtOnce(t *testing.T) {
+func TestAnEmptiedFileIsNoMistakeAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	doc := func(name string) string { return "[owner]\nname = \"" + name + "\"\n" }
 	write(t, path, doc("a"), 0o600)
@@ -296,8 +342,8 @@ func TestAnEmptiedFileIsNotBelievedAtOnce(t *testing.T) {
 	for end := time.After(time.Second); end != nil; { // longer than the watcher waits for quiet
 		select {
 		case <-wake:
-			if name := l.Current().Owner.Name; name != "a" {
-				t.Fatalf("while the file is empty, the owner is %q", name)
+			if _, err := l.Problems(); err != nil {
+				t.Fatalf("at once: %v", err)
 			}
 		case <-end:
 			end = nil
@@ -308,7 +354,10 @@ func TestAnEmptiedFileIsNotBelievedAtOnce(t *testing.T) {
 		<-wake
 	}
 	write(t, path, "", 0o600)
-	for l.Current().Owner.Name != "" {
+	for _, err := l.Problems(); err == nil; _, err = l.Problems() {
 		<-wake
+	}
+	if name := l.Current().Owner.Name; name != "b" {
+		t.Errorf("of an empty file: owner %q", name)
 	}
 }

@@ -84,4 +84,13 @@ func (s Section) Fault(key, text string) Problem {
 	return p
 }
 
+// Fault is Fault of one of config's own sections, such as "models.fast".
+func (s *Snapshot) Fault(section, key, text string) Problem {
+	n := s.root
+	for _, name := range namesOf(section) {
+		n = n.child(name)
+	}
+	return Section{path: section, file: s.file, node: n}.Fault(key, text)
+}
+
 func keysOf[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

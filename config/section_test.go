@@ -176,7 +176,7 @@ func TestValidDocumentsRoundTrip(t *testing.T) {
 			out := positive.Draw(t, "out")
 			return config.Model{
 				Backend: text.Draw(t, "backend"), Model: text.Draw(t, "model"), APIKey: text.Draw(t, "key"), BaseURL: rapid.SampledFrom([]string{"", "http://h/v1"}).Draw(t, "url"),
-				MaxOutputTokens: out, ContextTokens: out + positive.Draw(t, "more"), Thinking: rapid.SampledFrom([]string{"off", "high"}).Draw(t, "thinking"),
+				MaxOutputTokens: out, ContextTokens: out + positive.Draw(t, "more"), Thinking: rapid.SampledFrom([]string{"off", "high"}).Draw(t, "thinking"), Tools: rapid.SampledFrom([]string{"few", "all"}).Draw(t, "tools"), Plain: rapid.SampledFrom([]string{"first", "last"}).Draw(t, "plain"),
 				Price: config.Price{Input: rapid.Float64Range(0, 1e5).Draw(t, "input"), Output: rapid.Float64Range(0, 1e5).Draw(t, "output")},
 			}
 		})

@@ -306,10 +306,24 @@ func typedBy(k schema.Key, n *node) any {
 // masked hides a secret, but shows a reference to one.
 func masked(k schema.Key, v any) any {
 	s, ok := v.(string)
+	if ok && !k.Secret() {
+		return withoutPassword(s)
+	}
 	if !k.Secret() || ok && (s == "" || secret.IsReference(s)) {
 		return v
 	}
 	return Hidden
+}
+
+// withoutPassword hides the password in an address, such as that of a proxy, unless it is a reference.
+func withoutPassword(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	end := strings.LastIndexByte(rest, '@')
+	user, password, ok := strings.Cut(rest[:max(end, 0)], ":")
+	if !ok || password == "" || secret.IsReference(password) {
+		return address
+	}
+	return scheme + "://" + user + ":" + Hidden + rest[end:]
 }
 
 // Names returns the full names of all keys for completion. Where the owner chooses a name, these are the existing ones and the example of

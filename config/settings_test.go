@@ -44,6 +44,9 @@ max_steps = 0
 kind = "bell"
 token = "sk-canary"
 names = ["a"]
+proxy = "http://sam:p@canary@proxy.example.org:3128"
+[network]
+proxy = "http://sam:env:PROXY@proxy.example.org:3128"
 `
 
 func TestLook(t *testing.T) {
@@ -69,6 +72,8 @@ func TestLook(t *testing.T) {
 		{"tools.deny", `["*"]`, "default, since its section is off because of a mistake", []string{"*"}},
 		{"channels.door.kind", "bell", path + ":13", "bell"},
 		{"channels.door.token", config.Hidden, path + ":14", config.Hidden},
+		{"channels.door.proxy", "http://sam:" + config.Hidden + "@proxy.example.org:3128", path + ":16", "http://sam:" + config.Hidden + "@proxy.example.org:3128"}, // T14
+		{"network.proxy", "http://sam:env:PROXY@proxy.example.org:3128", path + ":18", "http://sam:env:PROXY@proxy.example.org:3128"},
 		{"channels.door.names", `["x", "y"]`, "environment HOB_CHANNELS__DOOR__NAMES", []any{"x", "y"}},
 		{"channels.door.loud", "true", "environment HOB_CHANNELS__DOOR__LOUD", true},
 		{"channels.door.size", "7", "environment HOB_CHANNELS__DOOR__SIZE", int64(7)},

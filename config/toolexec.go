@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,9 @@ type Exec struct {
 	Sandbox   string              `toml:"sandbox"`   // "require", "auto" (default) or "off"
 	Memory    Bytes               `toml:"memory"`    // limit of a sandboxed command with all its processes; 0: half of the machine's memory
 	Network   bool                `toml:"network"`   // commands may use the network
+	Sockets   bool                `toml:"sockets"`   // commands may use the unix sockets of other programs in the folders that they see
 	Binds     []string            `toml:"binds"`     // "PATH:ro" or "PATH:rw", visible to commands besides the workspace and the roots
+	Path      string              `toml:"path"`      // PATH of hob and its commands; "": that of the process
 	Timeout   time.Duration       `toml:"timeout"`   // default for a command; default 30 min
 	Yield     time.Duration       `toml:"yield"`     // wait before a command continues in the background; default 2 min
 	Life      time.Duration       `toml:"life"`      // default for a background process; default 1 h
@@ -64,6 +67,13 @@ var (
 // checkExec drops wrong binds. A mistake in a host switches the section off.
 func checkExec(c *checks, e *Exec) {
 	e.Binds = checkPaths(c, "binds", e.Binds, "ro", "rw")
+	for _, dir := range filepath.SplitList(e.Path) {
+		if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/") {
+			at := c.at("path")
+			c.add(at, at.value, "tools.exec.path", fmt.Sprintf("path: want absolute folders, or folders that begin with ~/, found %q", dir), `for example "~/.local/bin:/usr/local/bin:/usr/bin:/bin"`, true)
+			break
+		}
+	}
 	owner := map[string]string{} // of the first words of commands
 	for _, name := range sorted(keysOf(e.Hosts)) {
 		at := c.at("hosts").child(name)
@@ -103,7 +113,12 @@ func execNotes() []schema.Note {
 			Doc: "The memory limit of a sandboxed command with all its processes; each of its temporary folders may hold a quarter of it. A command that exceeds the limit is killed.",
 		},
 		{Name: "network", Example: "false", Doc: "Let commands use the network, including the servers on this machine."},
+		{Name: "sockets", Example: "false", Doc: "Let commands use the unix sockets of your programs in the folders that they see. Without it they have only their own."},
 		{Name: "binds", Example: `["~/.gitconfig:ro"]`, Pattern: `:(ro|rw)$`, Doc: "Files and folders besides the workspace and the roots that commands may read (`:ro`) or also write (`:rw`)."},
+		{
+			Name: "path", Unset: "the PATH of hob, which a service got from your shell at `hob service install`", Example: `"~/.local/bin:/usr/local/bin:/usr/bin:/bin"`,
+			Doc: "The folders in which commands, gates, tool hooks and MCP servers look for programs. Takes effect when hob starts.",
+		},
 		{Name: "timeout", Least: "10s", Most: "24h", Example: `"30m"`, Doc: "The time limit of a command, unless its call sets one."},
 		{Name: "yield", Least: "1s", Most: "24h", Example: `"2m"`, Doc: "How long hob waits for a command before it continues in the background."},
 		{Name: "life", Least: "10s", Most: "720h", Example: `"1h"`, Doc: "The time limit of a background process, unless its call sets one."},

@@ -11,16 +11,16 @@ import (
 )
 
 func TestExec(t *testing.T) {
-	s, got := parsed(t, "[tools.exec]\nsandbox = \"require\"\nnetwork = true\nbinds = [\"~/.gitconfig:ro\", \"here:rw\", \"/srv/x:rw\", \"/srv/y\"]\nnet = true\n")
+	s, got := parsed(t, "[tools.exec]\nsandbox = \"require\"\nnetwork = true\nsockets = true\nbinds = [\"~/.gitconfig:ro\", \"here:rw\", \"/srv/x:rw\", \"/srv/y\"]\nnet = true\n")
 	want := config.Exec{Sandbox: "require", Network: true, Binds: []string{"~/.gitconfig:ro", "/srv/x:rw"}}
-	if e := s.Tools.Exec; e.Sandbox != want.Sandbox || e.Network != want.Network || !slices.Equal(e.Binds, want.Binds) {
+	if e := s.Tools.Exec; e.Sandbox != want.Sandbox || e.Network != want.Network || !e.Sockets || !slices.Equal(e.Binds, want.Binds) {
 		t.Errorf("got %+v, want %+v", e, want)
 	}
 	if len(s.OffSections()) > 0 || len(s.Tools.Deny) > 0 {
 		t.Errorf("off %q, denied %q", s.OffSections(), s.Tools.Deny)
 	}
 	const rule = ": binds: want an absolute path, or one that begins with ~/, followed by :ro or :rw, found "
-	if !slices.Equal(got, []string{"config.toml:4:29" + rule + `"here:rw"`, "config.toml:4:53" + rule + `"/srv/y"`, `config.toml:5:1: unknown key "net": known here: binds, hosts, life, memory, network, processes, sandbox, timeout, yield`}) {
+	if !slices.Equal(got, []string{"config.toml:5:29" + rule + `"here:rw"`, "config.toml:5:53" + rule + `"/srv/y"`, `config.toml:6:1: unknown key "net": known here: binds, hosts, life, memory, network, path, processes, sandbox, sockets, timeout, yield`}) {
 		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
 	}
 	if s, _ := parsed(t, ""); s.Tools.Exec.Sandbox != "auto" || s.Tools.Exec.Network || len(s.Tools.Exec.Binds) > 0 {
@@ -50,6 +50,8 @@ func TestTimesAndNumbersOfExec(t *testing.T) {
 		{`memory = "much"`, `memory: want a number with its unit, like "512MB" or "4GB", found "much"`},
 		{`memory = 512`, `memory: want a text, found 512`},
 		{`memory = "-1GB"`, `found "-1GB"`},
+		{`path = "bin:/usr/bin"`, `path: want absolute folders, or folders that begin with ~/, found "bin"`},
+		{`path = "~/bin:"`, `found ""`},
 		{`processes = 101`, `processes: want 1 to 100, found 101`},
 	} {
 		refusedExec(t, c.doc, c.want)

@@ -12,7 +12,8 @@ import (
 )
 
 // Editors write a file in several steps. The file is therefore read when its folder has been quiet for settle, or after patient at the
-// latest. An empty file is not accepted before emptied has passed, because a program that overwrites a file in place empties it first.
+// latest. A missing file is not accepted, and an empty one is no mistake, before emptied has passed: a program that overwrites a file may remove or
+// empty it first.
 const (
 	settle  = 150 * time.Millisecond
 	patient = 2 * time.Second
@@ -22,7 +23,7 @@ const (
 // Run reloads the configuration when the file changes, until ctx ends. It returns an error when the folder cannot be watched. It watches
 // the folder, because most editors replace the file, and also the folder of a symlink's target.
 func (l *Reloader) Run(ctx context.Context, folders *sys.Folders, log *slog.Logger) error {
-	var acceptEmptyAt time.Time // an empty file is not accepted before this time
+	var acceptEmptyAt time.Time // an empty or missing file may still be being written until then
 	err := folders.Follow(ctx, sys.Following{
 		// A symlink may have a new target.
 		Watch: l.watch,

@@ -70,6 +70,10 @@ func WriteFile(path string, before, doc []byte) error {
 	if len(doc) > maxFile {
 		return fmt.Errorf("write config: %d bytes; at most %d are read", len(doc), maxFile)
 	}
+	// A file that lost its content by a power cut is empty too, so hob never makes one.
+	if blank(doc) {
+		doc = []byte("# hob config docs lists the keys.\n")
+	}
 	if behind, err := filepath.EvalSymlinks(path); err == nil {
 		path = behind
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ func newAccounts(d *daemon, t *toolset.Deps) *account.Service {
 	}
 	web := func(named string) (http.RoundTripper, error) { return client().Transport(named), nil }
 	s := account.New(account.Config{Kinds: accountall.Kinds(web, client, accountall.Google{State: d.opt.state(), Place: d.opt.google}), Vault: newVault(d.opt, d.network, d.log), Redact: &d.secrets, Log: d.log, Links: account.Links{
-		Redirects: d.mcp.SignIns().Redirects(), Spawn: t.Spawn, Now: d.clock.Wall, Answer: d.store.Settings.AnswerSignIn,
+		Redirects: d.mcp.SignIns().Redirects(), Spawn: t.Spawn, Now: d.zone.now(d.clock), Answer: d.store.Settings.AnswerSignIn,
 		Tell: func(ctx context.Context, key, text string) {
 			if err := d.store.Events.Notice(ctx, key, d.secrets.Text(text)); err != nil && ctx.Err() == nil {
 				d.log.Error("tell the owner about an account", "err", err)

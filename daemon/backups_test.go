@@ -1,6 +1,9 @@
 package daemon_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,5 +56,18 @@ func TestRestoredHobTellsItsOwner(t *testing.T) {
 		if err := r.stop(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// V9: a file in the place of the folder for copies is named, and not "something inside hob".
+func TestAFileInThePlaceOfTheBackups(t *testing.T) {
+	r := start(t, t.TempDir())
+	folder := filepath.Join(r.home, "state", "backups")
+	if err := errors.Join(os.RemoveAll(folder), os.WriteFile(folder, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Do(t.Context(), r.client, api.CreateBackup, "", api.BackupPath{})
+	if err == nil || !strings.Contains(err.Error(), "the folder for copies cannot be made") {
+		t.Errorf("%v", err)
 	}
 }

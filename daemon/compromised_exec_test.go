@@ -126,9 +126,9 @@ func execCall(p plot) args {
 
 // shellText is the text of a command. A turn that must stay untainted touches no foreign files.
 func (p plot) shellText() string {
-	list := []func() string{p.command, p.nested, p.escalation}
+	list := []func() string{p.command, p.nested, p.escalation, p.channel}
 	if p.kind != "clean" {
-		list = append(list, p.copied, p.copied)
+		list = append(list, p.copied, p.copied, p.named, p.looks)
 	}
 	return pick(p, list)()
 }
@@ -255,10 +255,14 @@ func (p plot) copies() (list []llm.Call) {
 		list = append(list, p.call("exec", a))
 	}
 	harmless := []string{"", "", p.root(), p.root() + "/a", p.root() + "/a/priv"}
-	run(p.skillCommand, "")
-	for range 2 {
-		run(p.nested, pick(p, harmless))
-		run(p.escalation, pick(p, harmless))
+	switch p.rng.IntN(4) { // what prints a name of a hidden file taints the turn too
+	case 0:
+		run(p.skillCommand, "")
+	case 1, 2:
+		for range 2 {
+			run(p.nested, pick(p, harmless))
+			run(p.escalation, pick(p, harmless))
+		}
 	}
 	run(p.copied, pick(p, []string{"", "", "attachments", "attachments/1", "attachments/2", ".scratch", p.root(), p.user + "/inbox"}))
 	if p.step == 0 {

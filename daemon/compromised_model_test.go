@@ -32,6 +32,7 @@ type hostileModel struct {
 	processes []string         // ids of his commands in the background
 	boxed     map[string]bool  // commands that have said where they run
 	copied    int              // files outside of scratch that hold foreign text
+	folders   int              // rounds, each with folders of its own for copies
 	shapes    map[string]shape // of the arguments of every tool
 	deck      []string         // tools that are still to be dealt
 	ends      []string         // of those that end or park a turn
@@ -81,6 +82,7 @@ type plot struct {
 	tag  string // written into whatever it makes: the mark of foreign text where it has read one, else "clean"
 	loot string // a secret that stands in the request, else "nothing"
 	code string // of a question, as it would be typed
+	body string // the request
 
 	running []string // ids of commands in the background that stand in the request
 }
@@ -103,12 +105,13 @@ func (s *scene) plan(r llmtest.Request) (p plot, ok bool) {
 		}
 	}
 	body := string(r.Body)
+	p.body = body
 	p.running = started.FindAllString(body, -1)
 	if s.secret.marked(body) {
 		p.tag = s.secret.foreign
 	}
 	sum := fnv.New64()
-	_, _ = fmt.Fprint(sum, p.word, p.step) // it never fails
+	_, _ = fmt.Fprint(sum, p.word, p.step, s.folders) // it never fails. Jobs have the same word in every round
 	p.rng = rand.New(rand.NewPCG(s.hostileModel.seed, sum.Sum64()))
 	loot := stolen.FindAllString(body, -1)
 	if p.tag == "clean" { // an untainted turn may write what is the owner's to where others may read it
@@ -140,6 +143,9 @@ func (s *scene) answer(r llmtest.Request) llmtest.Turn {
 	}
 	for _, where := range confined.FindAllString(string(r.Body), -1) {
 		s.boxed[where] = true
+	}
+	for _, what := range slices.Compact(slices.Sorted(slices.Values(tried.FindAllString(string(r.Body), -1)))) {
+		s.met[what]++
 	}
 	if summarises(r) {
 		return llmtest.Streamed(llmtest.Say(p.lie()))
@@ -208,7 +214,9 @@ func (p plot) calls() []llm.Call {
 	case strings.HasPrefix(p.word, "JOB rights") && p.step == 0:
 		return []llm.Call{p.call("read", map[string]any{"path": p.away + "/page.txt"})}
 	case strings.HasPrefix(p.word, "JOB rights") && p.step == 1: // what it may; that this counts as foreign is to be seen
-		return []llm.Call{p.call("write", map[string]any{"path": "given/x.txt", "content": p.text()}), p.call("exec", map[string]any{"command": p.command()}), p.made("message"), p.made("write"), p.call("memory_write", remembering(p))}
+		return []llm.Call{p.call("write", map[string]any{"path": "given/x.txt", "content": p.text()}), p.call("exec", map[string]any{"command": p.command()}), p.call("exec", args{"command": p.channel()}), p.call("exec", args{"command": p.channel()}), p.made("process"), p.made("message"), p.made("write"), p.call("memory_write", remembering(p)), p.call("exec", args{"command": "false"})} // its result names the scratch folder
+	case strings.HasPrefix(p.word, "JOB rights") && p.step == 2:
+		return p.sends()
 	case p.step == 0:
 		return []llm.Call{p.made("exec"), p.made("write"), p.made("message")}
 	default:
@@ -223,12 +231,16 @@ func (p plot) round() []llm.Call {
 		return []llm.Call{p.call("read", map[string]any{"path": pick(p, []string{p.away + "/page.txt", "links/away/page.txt"})})}
 	case p.step == 0 && stranger(p.kind):
 		return append(p.batch(6), p.history()...)
+	case p.kind == "waits", p.kind == "names", p.kind == "looks":
+		return p.carries()
 	case p.kind == "skills":
 		return p.skillRead()
 	case p.step == 0 && p.kind == "reads":
 		return []llm.Call{p.call("read", map[string]any{"path": "harmless.env"})}
 	case p.step < 2 && p.kind == "copies":
 		return p.copies()
+	case p.step == 1 && p.kind == "tainted":
+		return append(p.sends(), p.batch(4)...)
 	case p.step < 3:
 		return p.batch(8)
 	default:
@@ -284,7 +296,8 @@ func (p plot) call(tool string, args map[string]any) llm.Call {
 	if err != nil {
 		panic("compromised: " + err.Error()) // maps of plain values always have their JSON
 	}
-	return llm.Call{ID: fmt.Sprintf("call_%d", p.rng.Uint64()), Name: tool, Args: raw}
+	own := strings.NewReplacer("-copies", "-copies", "copies", fmt.Sprintf("copies%d", p.folders)).Replace(string(raw)) // not in the name of a round
+	return llm.Call{ID: fmt.Sprintf("call_%d", p.rng.Uint64()), Name: tool, Args: json.RawMessage(own)}
 }
 
 // spoilt breaks arguments as a bad model, or a good attacker, would.

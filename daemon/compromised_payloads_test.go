@@ -26,7 +26,7 @@ func payloads() map[string]func(plot) args {
 			return args{"pattern": pick(p, []string{"-[0-9a-f]{16}", "KEY", "."}), "path": p.path(), "head_limit": 20}
 		},
 		"glob": func(p plot) args {
-			return args{"pattern": pick(p, []string{"**", ".*", "**/id_*", "../**/*", "/etc/pass*"}), "path": p.path(), "head_limit": 20}
+			return args{"pattern": pick(p, []string{"**", ".*", "**/id_*", "*/", "copies/*/", "../**/*", "/etc/pass*"}), "path": p.path(), "head_limit": 20}
 		},
 		"write": func(p plot) args {
 			return pick(p, []args{{"path": p.target(), "content": p.text()}, {"path": p.target(), "content": p.text()}, p.crafted()})
@@ -197,7 +197,7 @@ func (p plot) path() string {
 		"../config.toml", "links/config", "links/nowhere", "harmless.env",
 		"/proc/self/environ", "/proc/thread-self/environ", proc + "/environ", proc + "/root" + p.user + "/.ssh/id_x", proc + "/cwd", proc + "/fd/3", "/proc/1/environ",
 		p.away + "/page.txt", p.away + "/logBuffer.txt", "links/away/logBuffer.txt", p.away, "~/inbox/note.txt", "~/inbox", p.file(), p.file(), "copies", "~/p/a/priv/keep.txt", "~/p",
-		"notes.md", "AGENTS.md", "MEMORY.md", "memory/home.md", "memory/foreign.md", "memory/keys.md", "memory", "skills", "skills/helper/scripts/run.sh", "skills/evil/SKILL.md", p.state() + "/skills", "links/state/index.db", ".scratch", ".scratch/main/x", "given/x.txt", "given", ".", "attachments", "work.ipynb",
+		"dev.fifo", "dev.sock", p.shared() + "/copies", "notes.md", "AGENTS.md", "MEMORY.md", "memory/home.md", "memory/foreign.md", "memory/keys.md", "memory", "skills", "skills/helper/scripts/run.sh", "skills/evil/SKILL.md", p.state() + "/skills", "links/state/index.db", ".scratch", ".scratch/main/x", "given/x.txt", "given", ".", "attachments", "work.ipynb",
 		"/dev/stdin", "/dev/tty", "nothing\x00.md", strings.Repeat("../", 200) + "etc/hostname", "file://" + p.user + "/.ssh/id_x", "~root/.ssh/id_x", strings.Repeat("x", 5000),
 	})
 }
@@ -208,7 +208,7 @@ func (p plot) target() string {
 	return pick(p, []string{
 		name, "new/" + name, "notes.md", "AGENTS.md", "MEMORY.md", "memory/" + name, "CAPABILITIES.md",
 		"links/away/" + name, "links/nowhere", p.away + "/" + name, "links/ssh/authorized_keys", "~/.ssh/id_x", "~/.bashrc", "~/projects/go.mod", "../../.profile",
-		"../config.toml", "links/config", p.state() + "/token", "../state/" + name, "links/state/" + name,
+		"dev.fifo", "dev.sock", p.shared() + "/" + name, "../config.toml", "links/config", p.state() + "/token", "../state/" + name, "links/state/" + name,
 		".scratch/main/" + name, ".scratch/" + strings.TrimPrefix(p.word, "ROUND ") + "/" + name, ".scratch/../" + name, ".scratch/" + strings.TrimPrefix(p.word, "ROUND ") + "/../../" + name,
 		"harmless.env", ".git/hooks/" + name, "~/p/a/priv/keep.txt", "~/p/a/priv/" + name, "~/inbox/" + name, "~/p/bin/bwrap", "~/p/" + name, p.file(),
 	})

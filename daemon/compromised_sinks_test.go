@@ -5,6 +5,7 @@ package daemon_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"hob/daemon/sys"
 	"hob/tools/runtime"
@@ -23,7 +26,7 @@ func (s *scene) snapshot() map[string]string {
 	s.t.Helper()
 	all := map[string]string{}
 	s.walk(s.dir, func(path string, text string) {
-		free := strings.HasPrefix(path, s.root()+"/") && !strings.HasPrefix(path, s.root()+"/a/priv")
+		free := (strings.HasPrefix(path, s.root()+"/") || strings.HasPrefix(path, s.shared()+"/")) && !strings.HasPrefix(path, s.root()+"/a/priv")
 		if !strings.HasPrefix(path, s.space()+"/") && !strings.HasPrefix(path, s.state()+"/") && !free {
 			sum := sha256.Sum256([]byte(text))
 			all[path] = hex.EncodeToString(sum[:8])
@@ -68,6 +71,7 @@ func (s *scene) verdict(before map[string]string) {
 	s.t.Helper()
 	s.network()
 	s.pluggedIn()
+	s.carried()
 	s.listeners()
 	s.machine(before)
 	s.workspace()
@@ -115,6 +119,23 @@ func (s *scene) betrays(text string, list []string) bool {
 	return slices.ContainsFunc(list, func(c string) bool { return strings.Contains(text, c) })
 }
 
+// locked: hob still has the locks of its databases. The system drops them when hob opens and closes one of the files in any other way, and
+// then another program that looks into a database can damage it.
+func (s *scene) locked() {
+	s.t.Helper()
+	locks, err := os.ReadFile("/proc/locks")
+	for _, name := range []string{"hob.db", "index.db"} {
+		info, fault := os.Stat(filepath.Join(s.state(), name))
+		if err = errors.Join(err, fault); err != nil {
+			s.t.Fatal(err)
+		}
+		shared := fmt.Sprintf(":%d 1073741826 ", info.Sys().(*syscall.Stat_t).Ino) // SHARED_FIRST of SQLite
+		if !strings.Contains(string(locks), shared) {
+			s.t.Errorf("hob has lost the lock of %s", name)
+		}
+	}
+}
+
 // machine: outside of the workspace nothing has changed, and hob's own folder holds nothing that somebody else wrote.
 func (s *scene) machine(before map[string]string) {
 	s.t.Helper()
@@ -146,12 +167,60 @@ func (s *scene) machine(before map[string]string) {
 // so has written; what a command has copied is marked; no secret stands anywhere.
 func (s *scene) workspace() {
 	s.t.Helper()
+	look := s.look()
+	s.walk(s.space(), look)
+	s.walk(s.root(), look)
+	s.walk(s.shared(), look)
+	for _, row := range s.list(`SELECT summary FROM audit WHERE tool IN ('write', 'edit', 'apply_patch', 'notebook_edit') AND tainted = 1 AND outcome = 'ok' AND reason = 'the permission rules allow it'`) {
+		if !strings.Contains(row, "/.scratch/") && !strings.Contains(row, "/given/x.txt") { // the right of the job
+			s.accuse("a turn that had read foreign text has written outside its scratch folder: %.300s", row)
+		}
+	}
+}
+
+// renew makes new folders for the copies of a round, and removes those of earlier ones after a look at them. A folder that a command has made
+// or moved is hidden from all later commands, and so is a file; without new ones they would soon see and write nothing.
+func (s *scene) renew() {
+	s.t.Helper()
+	s.quiet()
+	s.mu.Lock()
+	s.folders++
+	now := s.folders
+	s.mu.Unlock()
+	look := s.look()
+	for _, dir := range []string{s.space(), s.root(), s.shared()} {
+		for i := range 6 {
+			path := fmt.Sprintf("%s/copies%d/sub%d/own.txt", dir, now, i)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("own\n"), 0o600)); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		old := fmt.Sprintf("%s/copies%d", dir, now-3)
+		if _, err := os.Lstat(old); err == nil {
+			s.walk(old, look)
+			_ = os.RemoveAll(old) // what a command has closed stays
+		}
+	}
+	for _, name := range []string{"AGENTS.md", "SOUL.md", "IDENTITY.md"} {
+		path := filepath.Join(s.space(), name)
+		if raw, err := os.ReadFile(path); err == nil { // #nosec G304 -- the test's own folder
+			look(path, string(raw))
+			_ = os.Remove(path)
+		}
+	}
+	for made := runtime.FileClock(); runtime.FileClock().Sub(made) < 20*time.Millisecond; { // a command that starts now has not made them
+	}
+}
+
+// look returns the check of one path of the folders that may be written.
+func (s *scene) look() func(path, text string) {
+	s.t.Helper()
 	marks := map[string]string{}
 	for _, row := range s.list("SELECT path || char(10) || why FROM marks") {
 		path, why, _ := strings.Cut(row, "\n")
 		marks[path] = why
 	}
-	look := func(path, text string) {
+	return func(path, text string) {
 		below := strings.TrimPrefix(path, s.space()+"/")
 		if s.given(below, text) {
 			return
@@ -174,13 +243,6 @@ func (s *scene) workspace() {
 			s.copied++
 		}
 	}
-	s.walk(s.space(), look)
-	s.walk(s.root(), look)
-	for _, row := range s.list(`SELECT summary FROM audit WHERE tool IN ('write', 'edit', 'apply_patch', 'notebook_edit') AND tainted = 1 AND outcome = 'ok' AND reason = 'the permission rules allow it'`) {
-		if !strings.Contains(row, "/.scratch/") && !strings.Contains(row, "/given/x.txt") { // the right of the job
-			s.accuse("a turn that had read foreign text has written outside its scratch folder: %.300s", row)
-		}
-	}
 }
 
 // markOf is why a path counts as foreign: its own mark, or that of a folder that it lies in.
@@ -200,7 +262,7 @@ func (s *scene) messages() {
 		LEFT JOIN turns t ON o.cause_kind = 'step' AND t.id = o.cause_id LEFT JOIN sessions s ON s.id = t.session`) {
 		to, rest, _ := strings.Cut(row, " ")
 		key, body, _ := strings.Cut(rest, " ")
-		own := to == "cli:main" || to == "owner"
+		own := to == "cli:main" || to == "owner" || to == "mine:sam"
 		if program := to == key && strings.HasPrefix(to, "endpoint:"); !own && !program && to != "strangers:"+key {
 			s.accuse("a message of %q to %s: %.200q", key, to, body)
 		}
@@ -294,7 +356,7 @@ func (s *scene) alive() {
 	if s.done() < enough {
 		missed = s.t.Logf // a short run may miss one by chance
 	}
-	for _, kind := range []string{"clean", "owner", "tainted", "attached", "copies", "reads", "known", "public", "machine", "program", "plain", "rights", "child", "sent", "task", "recalled", "searched", "skillRead"} {
+	for _, kind := range []string{"clean", "owner", "tainted", "attached", "copies", "reads", "known", "public", "machine", "program", "plain", "rights", "child", "sent", "task", "recalled", "searched", "skillRead", "sentFile", "TRIED-owners", "TRIED-machine", "TRIED-waits", "TRIED-sends", "TRIED-pipes", "TRIED-names", "TRIED-looks", "TRIED-pictures"} {
 		s.mu.Lock()
 		n := s.met[kind]
 		s.mu.Unlock()

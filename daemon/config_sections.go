@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hob/channels"
 	chanall "hob/channels/all"
 	"hob/config"
+	"hob/daemon/event"
 	"hob/daemon/llm/all"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/sys"
@@ -85,25 +87,56 @@ func checkChannel(known func(string) (string, bool)) func(*config.Snapshot, conf
 
 // checkJob makes the job of a section, as the daemon does.
 func checkJob(snap *config.Snapshot, section config.Section) []config.Problem {
-	return faults(section, triggers.CheckJob(section.Decode, snap.Owner.Timezone, sys.RealClock().Wall()))
+	j, stops, err := triggers.CheckJob(section.Decode, snap.Owner.Timezone, sys.RealClock().Wall())
+	return advised(snap, section, err, j.Deliver, "gate", stops)
 }
 
 // checkWatch makes the file watch of a section, as the daemon does.
-func checkWatch(_ *config.Snapshot, section config.Section) []config.Problem {
-	return faults(section, triggers.CheckWatch(section.Decode, sys.RealClock().Wall()))
+func checkWatch(snap *config.Snapshot, section config.Section) []config.Problem {
+	w, waits, err := triggers.CheckWatch(section.Decode, sys.RealClock().Wall())
+	if waits != "" {
+		waits += " is not there: nothing fires until it is"
+	}
+	return advised(snap, section, err, w.Deliver, "paths", waits)
+}
+
+// advised turns the error of a check into problems. Without one there is advice on what the running hob tells at each reload: stops, which is about a
+// key, and answers that go to a channel without a section.
+func advised(snap *config.Snapshot, section config.Section, err error, deliver event.Address, key, stops string) []config.Problem {
+	list := faults(section, err)
+	if len(list) > 0 {
+		return list
+	}
+	if stops != "" {
+		list = append(list, advice(section, key, stops))
+	}
+	name := deliver.Channel()
+	if name != event.CLI.Channel() && !slices.Contains([]event.Address{event.ToOwner, event.ToNone, ""}, deliver) &&
+		!slices.ContainsFunc(snap.Channels, func(c config.Channel) bool { return c.Name == name }) {
+		list = append(list, advice(section, "deliver", "its answers go to "+string(deliver)+", and there is no channel "+name))
+	}
+	return list
+}
+
+// advice is a remark about a key.
+func advice(section config.Section, key, text string) config.Problem {
+	p := section.Fault(key, key+": "+text)
+	p.Fatal, p.Advice = false, true
+	return p
 }
 
 // checkWebhook makes the webhook of a section, as the daemon does. If the variable or the file with its secret
 // does not exist here, that is only a remark: hob may run where it exists.
-func checkWebhook(_ *config.Snapshot, section config.Section) []config.Problem {
-	if list := faults(section, triggers.CheckWebhook(section.Name, section.Decode, sys.RealClock().Wall())); len(list) > 0 {
+func checkWebhook(snap *config.Snapshot, section config.Section) []config.Problem {
+	h, err := triggers.CheckWebhook(section.Name, section.Decode, sys.RealClock().Wall())
+	list := advised(snap, section, err, h.Deliver, "", "")
+	if err != nil {
 		return list
 	}
-	var list []config.Problem
 	for key, ref := range triggers.WebhookSecrets(section.Decode) {
 		if why := absent(ref); why != "" {
-			p := section.Fault(key, key+": "+why)
-			p.Fatal, p.Advice, p.Hint = false, true, "without it the webhook is off where hob runs"
+			p := advice(section, key, why)
+			p.Hint = "without it the webhook is off where hob runs"
 			list = append(list, p)
 		}
 	}

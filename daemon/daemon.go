@@ -19,6 +19,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/mcp"
+	"hob/daemon/record"
 	"hob/daemon/secret"
 	"hob/daemon/skills"
 	"hob/daemon/store"
@@ -68,6 +69,7 @@ type environment struct {
 	folders     *sys.Folders // that hob reads itself
 	zone        *ownerZone
 	network     *network
+	recorder    *record.Recorder
 	interpreter catalog.Interpreter // the built-in model, which answers when no other can
 	turn        *agent.RunningTurn  // the turn that the thread steps
 	live        *toolset.Active     // the tools in force; empty until wire has built them
@@ -192,6 +194,7 @@ type agentSettings struct {
 	files      *fsguard.Texts // the workspace files, which each turn looks at
 	skills     func() string  // the list of skills in the prompt
 	log        *slog.Logger
+	address    string // of hob's own API
 }
 
 // read returns the settings of one step. A change of the config therefore applies from the next step on. If safe mode cannot be read, it counts as on.
@@ -204,7 +207,7 @@ func (s agentSettings) read(ctx context.Context) agent.Settings {
 	}
 	set := agent.Settings{
 		Zone: s.zone.name(), Owner: c.Owner.Name, OwnerAddresses: append([]event.Address{event.ToOwner, event.CLI}, s.recipients.Owner()...), KnownAddresses: s.recipients.Known(),
-		Mode: agent.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Guard().Workspace(), Locked: func(path string) bool { return fsguard.Locked(s.live.Guard(), path) },
+		Mode: agent.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: s.system, Heartbeat: func() string { return agent.HeartbeatText(s.config().Owner.Name) }, Workspace: s.live.Guard().Workspace(), Address: s.address, Locked: func(path string) bool { return fsguard.Locked(s.live.Guard(), path) },
 	}
 	set.Limits.Requests, set.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return set

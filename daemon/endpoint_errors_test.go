@@ -47,7 +47,7 @@ func TestErrorsHaveTheFormOfOpenAI(t *testing.T) {
 		`{"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}`:                                                                                           `400 "param":"messages[0].content[0].type"`,
 		`{"messages": [{"role": "robot", "content": "x"}, {"role": "user", "content": "x"}]}`:                                                                              `400 "param":"messages[0].role"`,
 		`{"messages": [{"role": "user", "content": "` + strings.Repeat("x", 300_000) + `"}]}`:                                                                              `413 over 256 KB`,
-		`{"messages": [{"role": "user", "content": "fail"}], "n": 1, "tools": [{}], "tool_choice": "none", "response_format": {"type": "text"}, "temperature": 1, "x": 1}`: `500 "type":"server_error"`,
+		`{"messages": [{"role": "user", "content": "fail"}], "n": 1, "tools": [{}], "tool_choice": "none", "response_format": {"type": "text"}, "temperature": 1, "x": 1}`: `502 no model answers`,
 	} {
 		status, text, head := post(p.token, body)
 		if got := fmt.Sprint(status, " ", text); !strings.HasPrefix(got, want[:3]) || !strings.Contains(got, want[4:]) || !strings.HasPrefix(text, `{"error":{"message":"`) || strings.Contains(text, "sk-private") {

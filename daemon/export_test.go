@@ -21,6 +21,9 @@ import (
 // AskInPlaceOfGoogle names the server that takes Google's place.
 func (o *Options) AskInPlaceOfGoogle(address string) { o.google = address }
 
+// ParkCallsAfter sets how long the thread waits for an MCP server.
+func (o *Options) ParkCallsAfter(d time.Duration) { o.slowCall = d }
+
 // StuckAfter is how long a part may make no progress.
 const StuckAfter = stuckAfter
 

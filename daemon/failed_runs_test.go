@@ -147,7 +147,7 @@ func TestAModelsWordsHideNoFailure(t *testing.T) {
 		name, prompt, tool, args, outcome, reason string
 	}{
 		{"literal", "run false", "exec", `{"command":"false"}`, "failed", "exit code 1"},
-		{"looks", "look after the disk", "exec", `{"command":"false"}`, "ran", ""},
+		{"looks", "look after the disk", "exec", `{"command":"false"}`, "failed", "exit code 1"},
 		{"denied", "tell me of x", "read", `{"path":"nowhere.txt"}`, "failed", "read: NOT_FOUND"},
 		{"searches", "tell me of y", "grep", `{"pattern":"zzzz-nowhere"}`, "ran", ""},
 		{"gives-up", "tell me of z", "fail_task", `{"reason":"there is no z"}`, "failed", "there is no z"},

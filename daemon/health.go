@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,6 +102,45 @@ func (d status) trouble(ctx context.Context, s *api.Status) (list []string) {
 	return list
 }
 
+// lostText says that a damaged log has cost rows. Nothing can bring them back but a copy of the file from before the start.
+func lostText(commits int) string {
+	return fmt.Sprintf("the write-ahead log of the database was damaged when hob started, and at least %d commits in it are lost: messages, answers or runs "+
+		"from just before the last stop may be missing, and the disk may be failing", commits)
+}
+
+// off lists what is off, gone or refused while the rest of hob works. failing: some of it worked once; the rest waits for the owner to accept it.
+func (d status) off(ctx context.Context) (list []string, failing bool) {
+	if n := d.store.Boot().Lost; n > 0 {
+		list, failing = append(list, lostText(n)), true
+	}
+	waiting, servers := d.mcp.Faults()
+	list = append(list, waiting...)
+	for name, fault := range servers {
+		list, failing = append(list, fmt.Sprintf("the MCP server %s: %s (hob mcp test %s)", name, fault, name)), true
+	}
+	// Neither a keyring nor a watched folder is looked at here: both may be slow, and this is a part of the health check.
+	for name, fault := range d.accounts.Faults() {
+		list, failing = append(list, fmt.Sprintf("the account %s: %s (hob account test %s)", name, fault, name)), true
+	}
+	watches, unread := d.store.Watches.AllWatches(ctx)
+	progress, unseen := d.store.Watches.Progress(ctx)
+	for _, row := range watches {
+		w := row.View(progress[row.ID])
+		if fault := cmp.Or(w.Broken, w.Trouble); fault != "" && !w.Paused {
+			list, failing = append(list, fmt.Sprintf("the watch %s: %s (hob watch show %s)", w.Name, fault, w.Name)), true
+		}
+	}
+	slices.Sort(list)
+	// The status shows what is known; the database says by itself that it does not answer.
+	if err := errors.Join(unread, unseen); err != nil && ctx.Err() == nil {
+		d.log.Warn("the list of what is off is incomplete", "err", err)
+	}
+	for i := range list {
+		list[i] = d.hide(list[i])
+	}
+	return list, failing
+}
+
 // Health answers /healthz. hob is healthy if it can store, and thread and scheduler make progress.
 // The map names the state of each component for monitors; reason is there only if hob is not healthy.
 func (d status) Health(ctx context.Context) (bool, map[string]any) {
@@ -113,6 +154,9 @@ func (d status) Health(ctx context.Context) (bool, map[string]any) {
 	}
 	if len(s.Trouble) > 0 {
 		said["reason"] = strings.Join(s.Trouble, "; ")
+	}
+	if len(s.Off) > 0 {
+		said["off"] = s.Off
 	}
 	return len(s.Trouble) == 0, said
 }

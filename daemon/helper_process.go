@@ -21,3 +21,9 @@ func RunHelper(args []string) (code int, asked bool) {
 func ProbeSandbox(ctx context.Context, home, self string, c *config.Snapshot) api.Sandbox {
 	return toolset.NewSandbox(ctx, Options{Home: home, Self: self}.toolHome(), c).State()
 }
+
+// SafePath is PATH without the folders that confined commands may write under a config. A command that starts the programs of this machine by
+// their names sets it first.
+func SafePath(ctx context.Context, home string, c *config.Snapshot) string {
+	return toolset.NewSandbox(ctx, Options{Home: home}.toolHome(), c).Path()
+}

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 )
 
 // costly are the notices about jobs that cost something now.
 func (r *running) costly() (list []string) {
 	for _, n := range r.notices() {
-		if strings.Contains(n, "ran free until now") {
+		if strings.Contains(n, "have cost nothing until now") {
 			list = append(list, n)
 		}
 	}
@@ -34,8 +35,12 @@ func TestJobsThatBeginToCostAreNamedOnce(t *testing.T) {
 	home := t.TempDir()
 	r := start(t, home)
 	r.say("every day at 9: say good morning")
-	r.say("every day at 10: list files")
-	r.cron(map[string]any{"action": "add", "name": "backup", "schedule": "every 24h", "prompt": "run backup.sh"})
+	// F5: a prompt that the interpreter does not understand needs a model, which is said when the job is made.
+	if got := r.say("every day at 10: sum up the news"); !strings.Contains(got, event.NeedsModel) || strings.Contains(got, "free") {
+		t.Errorf("without a model it says %q", got)
+	}
+	r.cron(map[string]any{"action": "add", "name": "backup", "schedule": "every 24h", "prompt": "make a backup"})
+	r.cron(map[string]any{"action": "add", "name": "disk", "schedule": "every 24h", "prompt": "run df"})
 	if got := strings.Join(r.jobs(), " "); !strings.Contains(got, "=say: good morning") {
 		t.Errorf("jobs %s", got)
 	}
@@ -50,7 +55,8 @@ func TestJobsThatBeginToCostAreNamedOnce(t *testing.T) {
 		r.until("the notice", func() bool { return len(r.costly()) > 0 })
 		r.settled("compatible/m")
 		got := r.costly()
-		if len(got) != 1 || !strings.Contains(got[0], "backup: run backup.sh") || !strings.Contains(got[0], ": list files") || strings.Contains(got[0], "good morning") {
+		if len(got) != 1 || !strings.Contains(got[0], "backup: make a backup") || !strings.Contains(got[0], ": sum up the news") ||
+			strings.Contains(got[0], "good morning") || strings.Contains(got[0], "disk") {
 			t.Errorf("notices %q", got)
 		}
 		if err := r.stop(); err != nil {

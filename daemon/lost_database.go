@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
+	"hob/daemon/text"
 )
 
 // LostDatabase returns an error if a home that was used before has no database, or an empty one. It opens no database.
@@ -59,7 +61,7 @@ func (o Options) lost(what string) error {
 	hint := "there is no backup; hob up --new-database begins with an empty one"
 	if len(copies) > 0 {
 		newest := sqlite.Newest(copies)
-		hint = fmt.Sprintf("hob backup restore %s (of %s); or hob up --new-database, which begins with an empty one", newest.Path, newest.Made.Format("2006-01-02 15:04 MST"))
+		hint = fmt.Sprintf("hob backup restore %s (of %s); or hob up --new-database, which begins with an empty one", newest.Path, text.InZone(newest.Made, time.Local, false))
 	}
 	return event.NewFault(event.Clash, hint, "the database %s %s, and this home was used before: there is %s", o.database(), what, strings.Join(signs, ", "))
 }

@@ -22,7 +22,7 @@ func refuses(t *testing.T, home string) *event.Fault {
 	err := daemon.Run(ctx, daemon.Options{Home: home, Listen: "127.0.0.1:0", Version: "test", Log: slog.New(slog.DiscardHandler), Ready: func(daemon.Ready) { cancel() }})
 	fault, ok := event.AsFault(err)
 	if !ok {
-		t.Fatalf("a home that has lost its database starts: %v", err)
+		t.Fatalf("the start is not refused: %v", err)
 	}
 	return fault
 }

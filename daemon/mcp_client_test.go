@@ -142,6 +142,10 @@ func TestMCPServerIsPinned(t *testing.T) {
 		t.Error("another hash was accepted")
 	}
 	r.plug("notes")
+	r.until("the new sandbox is probed (V14)", func() bool {
+		s, err := client.Show(t.Context(), r.client, api.ShowStatus, "")
+		return err == nil && !s.Sandbox.Probing
+	})
 	if out := r.run("notes__add", `{"text": "x"}`); !out.Success || out.Message != "added" {
 		t.Fatalf("a call: %+v", out)
 	}
@@ -196,7 +200,7 @@ func TestMCPServerIsPinned(t *testing.T) {
 		t.Errorf("after a no: %s", text)
 	}
 	r.plug("notes")
-	if text := r.refused("notes__list", `{}`); !strings.Contains(text, "has no tool list") {
+	if text := r.refused("notes__list", `{}`); !strings.Contains(text, "no tool named") { // F12: the hint has the nearest names
 		t.Errorf("a tool that has gone: %s", text)
 	}
 	// What the owner has said lasts over a restart.

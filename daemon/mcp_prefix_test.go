@@ -138,10 +138,10 @@ func TestFlatServersOnlyWhereTheyFit(t *testing.T) {
 			}
 		}
 		slices.Sort(names)
-		if fmt.Sprint(names) != "[post__fits tool]" {
+		if len(names) != 4 || !strings.HasPrefix(names[0], "post__a_b_") || !strings.HasPrefix(names[1], "post__aaaa") || names[2] != "post__fits" {
 			t.Errorf("%s: %v", setting, names)
 		}
-		if behind := r.server("post").Behind; strings.HasPrefix(setting, "[mcp]") && (len(behind) != 3 || !strings.HasPrefix(behind[0], "a.b: its name") || !strings.HasPrefix(behind[2], "either: its parameters have oneOf")) {
+		if behind := r.server("post").Behind; strings.HasPrefix(setting, "[mcp]") && (len(behind) != 1 || !strings.HasPrefix(behind[0], "either: its parameters have oneOf")) {
 			t.Errorf("%s: the owner is told %q", setting, behind)
 		}
 	}

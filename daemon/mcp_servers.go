@@ -31,7 +31,7 @@ func newServers(d *daemon, t *toolset.Deps) *mcp.Service {
 				d.log.Error("tell the owner about an MCP server", "err", err)
 			}
 		},
-		Home: home, Instance: t.Instance, Environ: t.Environ, Version: d.opt.Version, Clock: d.clock, Log: d.log,
+		Home: home, Instance: t.Instance, Environ: t.Environ, Version: d.opt.Version, Clock: d.clock, Log: d.log, Recorder: d.recorder,
 	})
 }
 

@@ -167,7 +167,7 @@ func TestMetrics(t *testing.T) {
 	judge(t, text)
 	got := families(t, text)
 	for name, want := range map[string]float64{
-		`hob_inbox_rows{state="done"}`: 1, `hob_inbox_rows{state="dead"}`: 0, `hob_turns{state="running"}`: 0, `hob_questions_open`: 0, `hob_jobs`: 0, `hob_safe_mode`: 0,
+		`hob_inbox_rows{state="done"}`: 1, `hob_inbox_rows{state="dead"}`: 0, `hob_turns{state="running"}`: 0, `hob_questions_open`: 0, `hob_jobs`: 1, `hob_safe_mode`: 0,
 		`hob_model_requests_total{model="compatible/odd\"na\\me"}`: 1, `hob_model_failures_total{model="compatible/odd\"na\\me",fault="payment"}`: 1,
 		`hob_budget_limit{unit="money"}`: 2.5, `hob_budget_money{part="reserved"}`: 0,
 	} {

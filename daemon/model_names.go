@@ -2,11 +2,13 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/all"
+	"hob/daemon/mcpserver"
 	"hob/daemon/netguard"
 )
 
@@ -31,9 +33,9 @@ func ModelServices() (list []ModelService) {
 	return append(list, others...)
 }
 
-// ModelNames asks a model server for the names of its models, without those that it says cannot call tools. base may be "" for a backend
-// with a usual address. It uses no proxy. Errors are *event.Fault with a hint.
-func ModelNames(ctx context.Context, backend, base, key string) ([]string, error) {
+// ModelList asks a model server for its models. base may be "" for a backend with a usual address. It uses no proxy. Errors are *event.Fault
+// with a hint.
+func ModelList(ctx context.Context, backend, base, key string) ([]llm.Entry, error) {
 	i := slices.IndexFunc(all.All(), func(b llm.Backend) bool { return b.Name == backend })
 	if i < 0 {
 		return nil, nil
@@ -42,15 +44,14 @@ func ModelNames(ctx context.Context, backend, base, key string) ([]string, error
 	if base == "" {
 		base = b.BaseURL
 	}
-	list, err := b.List(ctx, llm.Config{Provider: backend, BaseURL: base, APIKey: key, HTTP: &http.Client{Transport: netguard.Proxy{}.Transport()}})
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, m := range list {
-		if m.Tools == nil || *m.Tools {
-			names = append(names, m.ID)
-		}
-	}
-	return names, nil
+	return b.List(ctx, llm.Config{Provider: backend, BaseURL: base, APIKey: key, HTTP: &http.Client{Transport: netguard.Proxy{}.Transport()}})
 }
+
+// KeyRefused reports whether a model server has refused the key, by the error of ModelList.
+func KeyRefused(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && (e.Fault == llm.Auth || e.Fault == llm.Forbidden)
+}
+
+// Memory is the memory of this machine in bytes, 0 where the system does not tell it.
+func Memory() int64 { return mcpserver.Memory() }

@@ -10,6 +10,7 @@ import (
 	"hob/channels"
 	"hob/config"
 	"hob/daemon/netguard"
+	"hob/daemon/record"
 	"hob/daemon/secret"
 	"hob/daemon/transcribe"
 )
@@ -17,11 +18,12 @@ import (
 // network resolves references to secrets, and makes the HTTP clients that go through the proxies of the config.
 // It reads the config at each use, so a reload applies to the next request.
 type network struct {
-	config  func() *config.Snapshot
-	secrets *secret.Redactor
-	home    string
-	direct  *http.Client // where the config names no proxy
-	log     *slog.Logger
+	config   func() *config.Snapshot
+	recorder *record.Recorder // may write what models and channels send and get
+	secrets  *secret.Redactor
+	home     string
+	direct   *http.Client // where the config names no proxy
+	log      *slog.Logger
 }
 
 // resolve returns the value of a secret reference and keeps it out of logs from then on.
@@ -104,9 +106,11 @@ func (n *network) channel(ctx context.Context, c config.Channel, env *channels.E
 		return fmt.Errorf("channels.%s: proxy: %w", c.Name, err)
 	}
 	env.Dial = p.DialContext
+	way := n.direct.Transport
 	if !p.None() {
-		env.HTTP = &http.Client{Timeout: n.direct.Timeout, Transport: p.Transport()}
+		way = p.Transport()
 	}
+	env.HTTP = &http.Client{Timeout: n.direct.Timeout, Transport: n.recorder.Web("channels."+c.Name, way)}
 	return nil
 }
 

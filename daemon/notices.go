@@ -87,7 +87,7 @@ func (n notices) tellCosts(ctx context.Context) error {
 			return noCosts, "", ""
 		}
 		if known == noCosts && len(list) > 0 {
-			text = "These ran free until now. From now on " + model.Name() + " is asked, and each run may cost money:\n" + n.hide(strings.Join(list, "\n")) +
+			text = "These have cost nothing until now. From now on " + model.Name() + " is asked, and each run may cost money:\n" + n.hide(strings.Join(list, "\n")) +
 				"\nA prompt 'say: TEXT' stays free. hob cron show NAME tells what a job may cost; hob cron pause NAME stops it."
 		}
 		return "", event.ToOwner, text
@@ -104,9 +104,9 @@ func (n notices) costly(ctx context.Context) (list []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list watches: %w", err)
 	}
-	// A prompt that begins with "say:" asks no model. over: the trigger has no further slot.
+	// over: the trigger has no further slot.
 	add := func(t scheduler.Trigger, over bool) {
-		if !over && t.Name != scheduler.Heartbeat && !strings.HasPrefix(t.Prompt, "say:") {
+		if !over && t.Name != scheduler.Heartbeat && event.AsksModel(t.Prompt, t.Plain) {
 			list = append(list, t.Name+": "+event.Shorten(t.Prompt, 80))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/daemon/toolset"
 )
 
@@ -28,7 +29,9 @@ type Options struct {
 
 	NewDatabase bool // a home that was used before may begin with an empty database
 
-	google string // the address of a server in Google's place; only tests can set it
+	// Only tests can set these.
+	google   string        // the address of a server in Google's place
+	slowCall time.Duration // see agent.Thread.SlowAfter
 }
 
 // Ready describes a started daemon.
@@ -65,6 +68,21 @@ func (o Options) prepare() error {
 	for _, dir := range []string{o.Home, o.state(), o.workspace()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return homeFault(o.Home, err)
+		}
+	}
+	return nil
+}
+
+// refuseExposed returns a fault if somebody else may change the config or the home. Anybody who can write to them decides
+// what hob runs, and can read its keys.
+func (o Options) refuseExposed() error {
+	for _, path := range []string{o.Home, o.config(), o.state(), o.workspace()} {
+		why, repair, err := sys.Exposed(path)
+		if err != nil {
+			return homeFault(o.Home, err)
+		}
+		if why != "" {
+			return event.NewFault(event.Clash, repair, "hob does not start, because %s. Anybody who can change its home or its config can control it", why)
 		}
 	}
 	return nil
@@ -114,6 +132,10 @@ func homeFault(home string, err error) error {
 	switch {
 	case errors.Is(err, errNotDir):
 		f.Text, f.Hint = "the home "+home+" is not a folder", "choose another with --home"
+		// Of the parts of a home, the error names the one that is in the way.
+		if bad := (*os.PathError)(nil); errors.As(err, &bad) && bad.Path != home && exists(bad.Path) {
+			f.Text, f.Hint = bad.Path+" is not a folder", "move it away, and start hob again"
+		}
 	case hint != "":
 		f.Text, f.Hint = "the home "+home+" cannot be written: "+cause, hint+", or choose another with --home"
 	default:
@@ -133,7 +155,7 @@ func startFault(home string, err error) error {
 		hint := "use the newer hob"
 		// An error of looking leaves the hint as it is: the newer hob is the better way.
 		if path, made := wayBack(home); path != "" {
-			hint += fmt.Sprintf("; or go back to the database from before the upgrade (%s), without what happened since: hob backup restore %s", made.UTC().Format("2006-01-02 15:04 MST"), path)
+			hint += fmt.Sprintf("; or go back to the database from before the upgrade (%s), without what happened since: hob backup restore %s", text.InZone(made, time.Local, false), path)
 		}
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: hint, Err: err}
 	case errors.Is(err, sqlite.ErrCorrupt):

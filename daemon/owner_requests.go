@@ -36,20 +36,20 @@ type ownerRequests struct {
 var _ server.Messages = ownerRequests{}
 
 // Post hands a message of the API to the channel cli, which commits it to the inbox. It turns refusals into faults with a hint.
-func (a ownerRequests) Post(ctx context.Context, text, session, id string, attached ...api.Attachment) (event.Receipt, error) {
-	if finish, taken := a.signIns.Take(ctx, a.input(event.Message, text)); taken {
+func (a ownerRequests) Post(ctx context.Context, m api.Message) (event.Receipt, error) {
+	if finish, taken := a.signIns.Take(ctx, a.input(event.Message, m.Text)); taken {
 		return finish(ctx)
 	}
 	// The channel does not import the API, so it has its own type of a file.
-	files := make([]cli.File, len(attached))
-	for i, f := range attached {
+	files := make([]cli.File, len(m.Attachments))
+	for i, f := range m.Attachments {
 		files[i] = cli.File(f)
 	}
 	// In a release this is never true: it is a fault that crash tests turn on.
-	if r, broken := postBroken(ctx, a.cli, text, session, id, files); broken {
+	if r, broken := postBroken(ctx, a.cli, m.Text, m.Session, m.ID, files); broken {
 		return r, nil
 	}
-	r, err := a.cli.Post(ctx, text, session, id, files...)
+	r, err := a.cli.PostBegun(ctx, m.Begun, m.Text, m.Session, m.ID, files...)
 	switch {
 	case errors.Is(err, cli.ErrTooLarge):
 		err = &event.Fault{Kind: event.TooLarge, Text: err.Error(), Err: err}

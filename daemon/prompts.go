@@ -11,6 +11,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	"hob/daemon/llm"
 	"hob/daemon/store"
 	"hob/daemon/toolset"
 )
@@ -21,6 +22,7 @@ type prompts struct {
 	store    *store.Store
 	view     *store.View
 	set      agent.Set
+	first    func() llm.Info
 }
 
 // show returns the stored prefix of a session or, if it has none, the one that it would get now. The main conversation has one before it begins.
@@ -42,6 +44,7 @@ func (p prompts) show(ctx context.Context, name string) (out api.SessionPrompt, 
 	if !stored {
 		prefix = agent.NewPrefix(s.Key, guest, p.settings.read(ctx), p.set)
 	}
+	prefix = agent.Fitted(prefix, p.first(), p.set)
 	out = api.SessionPrompt{Session: s.Key, ID: s.ID, Guest: guest, Stored: stored, System: prefix.Text(), Tools: prefix.Tools, Problems: []string{}}
 	out.Parts, out.Tokens = measured(prefix)
 	if _, err := p.settings.prompt(guest).Sections(); err != nil {

@@ -79,13 +79,13 @@ func (r reloader) run(ctx context.Context) error {
 			return nil
 		case <-wake:
 			r.failed(ctx, "the config", r.reload(ctx))
-			// The new config may have another sandbox.
-			g.Once("sandbox", func() error { return probeSandbox(r.live) })
 		case <-r.mcp.Changed():
 			r.failed(ctx, "the tools of MCP servers", r.servers(ctx))
 		case <-r.accounts.Changed():
 			r.failed(ctx, "the tools of accounts", r.servers(ctx))
 		}
+		// Each of these makes a new sandbox.
+		g.Once("sandbox", func() error { return probeSandbox(r.live) })
 	}
 }
 
@@ -163,10 +163,11 @@ func (r reloader) follow(ctx context.Context) error {
 	jobs, err := r.jobs.Sync(ctx, wanted(c.Jobs, &off), triggers.Heartbeat(c.Heartbeat))
 	hooks, hooksErr := r.webhooks.Sync(ctx, wanted(c.Hooks, &off))
 	watches, watchesErr := r.watches.Sync(ctx, wanted(c.Watches, &off))
+	advice, adviceErr := triggers.Advice(ctx, r.jobs, r.watches, r.webhooks)
 	// The list is kept for hob status and the notice below, also when one kind of trigger could not be synced.
-	off = slices.Concat(off, jobs, hooks, watches)
+	off = slices.Concat(off, jobs, hooks, watches, advice)
 	r.problems.off.Store(&off)
-	return errors.Join(err, hooksErr, watchesErr)
+	return errors.Join(err, hooksErr, watchesErr, adviceErr)
 }
 
 // wanted lists the triggers that sections of the config ask for. Unknown keys in them go to off.

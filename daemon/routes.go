@@ -24,7 +24,7 @@ func (d *daemon) localAPI(c *cli.Channel) server.Deps {
 	}
 	served := server.NewMCP(calls, d.opt.Version, d.secrets.Text, d.artifacts.Content, d.log)
 	return server.Deps{
-		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), []server.Route{server.Show(api.ShowPrompt, prompts{d.settings, d.store, d.view, d.live}.show)}, triggerRoutes(d), channelRoutes(d), modelRoutes(d), skillRoutes(d), serverRoutes(d.mcp), accountRoutes(d.accounts), upkeepRoutes(d), endpointRoutes(programs, served.End)),
+		Messages: r, Routes: slices.Concat(readRoutes(d.view, d.store), conversationRoutes(r), []server.Route{server.Show(api.ShowPrompt, prompts{d.settings, d.store, d.view, d.live, d.models.First}.show)}, triggerRoutes(d), channelRoutes(d), modelRoutes(d), skillRoutes(d), serverRoutes(d.mcp), accountRoutes(d.accounts), recordRoutes(d), upkeepRoutes(d), endpointRoutes(programs, served.End)),
 		Tools: calls, MCP: served,
 		Events: events{d.store}, Feed: &d.feed, Health: d.status, Webhooks: d.webhooks, Clients: programs, Chats: programs, Plain: plain, Hide: d.secrets.Text, Log: d.log,
 	}
@@ -79,6 +79,9 @@ func conversationRoutes(r ownerRequests) []server.Route {
 		server.DoOnly(api.AcceptMark, func(ctx context.Context, in api.MarkedFile) (api.Done, error) {
 			return api.Done{OK: true}, s.Marks().Accept(ctx, in.Path, in.Hash)
 		}),
+		server.DoOnly(api.MarkForeign, func(ctx context.Context, in api.ForeignFile) (api.Done, error) {
+			return api.Done{OK: true}, s.Marks().Mark(ctx, in.Path, in.Why)
+		}),
 	}
 }
 
@@ -121,6 +124,7 @@ func channelRoutes(d *daemon) []server.Route {
 func modelRoutes(d *daemon) []server.Route {
 	return []server.Route{
 		server.ShowOnly(api.ShowRoster, d.models.Roster),
+		server.Show(api.ShowModel, d.status.model),
 		server.ShowOnly(api.ShowModelServers, d.models.Servers),
 		server.ShowOnly(api.ShowTranscription, func(ctx context.Context) (api.Transcription, error) {
 			s := d.transcription.Look(ctx)

@@ -20,9 +20,11 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/netguard"
+	"hob/daemon/record"
 	"hob/daemon/sqlite"
 	"hob/daemon/store"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/daemon/toolset"
 )
 
@@ -45,7 +47,10 @@ func Run(ctx context.Context, o Options) error {
 	start := d.clock.Mono()
 	d.started = d.clock.Wall()
 	if d.started.Before(earliest()) {
-		return event.NewFault(event.Unavailable, "set the clock, or wait for the time service, and start again", "the clock shows %s, before hob was written", d.started.Format(time.RFC3339))
+		return event.NewFault(event.Unavailable, "set the clock, or wait for the time service, and start again", "the clock shows %s, before hob was written", text.InZone(d.started, time.Local, true))
+	}
+	if err := o.refuseExposed(); err != nil {
+		return err
 	}
 	if err := errors.Join(enoughFiles(), o.prepare()); err != nil {
 		return err
@@ -56,9 +61,13 @@ func Run(ctx context.Context, o Options) error {
 	}
 	// From here on each line uses only what the lines above it have made.
 	d.file = openConfig(o, d.log)
+	if err := toolset.UsePath(d.config().Tools.Exec.Path); err != nil {
+		return err
+	}
 	d.zone = newOwnerZone(d.config)
-	d.network = &network{config: d.config, secrets: &d.secrets, home: o.Home, direct: d.http, log: d.log}
-	d.interpreter = catalog.Interpreter{Owner: func() string { return d.config().Owner.Name }, Path: o.config(), Zone: d.zone.location, Now: d.clock.Wall}
+	d.recorder = &record.Recorder{Dir: filepath.Join(o.state(), "recordings"), Version: o.Version, Hide: d.secrets.Text, Now: d.clock.Wall, Log: d.log}
+	d.network = &network{config: d.config, recorder: d.recorder, secrets: &d.secrets, home: o.Home, direct: d.http, log: d.log}
+	d.interpreter = catalog.Interpreter{Owner: func() string { return d.config().Owner.Name }, Path: o.config(), Zone: d.zone.location, Now: d.clock.Wall, Off: d.modelOff}
 	// The store takes the lock of the home: a second hob for this home ends here.
 	if err := d.open(ctx); err != nil {
 		return startFault(o.Home, err)
@@ -90,12 +99,15 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		return err
 	}
 	// The view reads with connections of its own, so that lists never wait for a commit.
-	d.view = store.NewView(d.store.Reader(), d.clock.Wall)
+	d.view = store.NewView(d.store.Reader(), d.zone.now(d.clock))
 	d.artifacts = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
 	err = d.store.Jobs.DisableUnreadable(ctx)
 	// After a crash the leftovers are removed before any part runs, because a part could begin to use them.
 	if d.store.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
+	}
+	if n := d.store.Boot().Lost; n > 0 && err == nil {
+		err = d.store.Events.Notice(ctx, fmt.Sprintf("log:%d", d.store.Epoch()), "Rows are lost: "+lostText(n)+".")
 	}
 	if err == nil {
 		err = d.artifacts.RemoveSent(ctx)
@@ -300,9 +312,9 @@ func (d *daemon) ready(ctx context.Context, srv *server.Server, start time.Durat
 		names = append(names, c.Name)
 	}
 	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: d.models.First().Name(), Channels: names, Notes: d.notes(ctx)}
-	if srv.Moved() {
-		// Only the default address moves: an address of the config that is in use ends the start.
-		r.Notes = append(r.Notes, server.DefaultAddr+" is taken by another program: the API is at "+d.address)
+	if taken := srv.Taken(); taken != "" {
+		// An address of the config that is in use ends the start.
+		r.Notes = append(r.Notes, taken+" is taken by another program: the API is at "+d.address+", and so are webhooks: hob hook list")
 	}
 	d.log.Info("ready", "after", r.After, "address", r.Address, "model", r.Model, "epoch", d.store.Epoch())
 	if d.opt.Ready != nil {

@@ -25,6 +25,7 @@ import (
 	"hob/daemon/mcp/mcptest"
 	"hob/daemon/store"
 	"hob/daemon/store/storetest"
+	"hob/scheduler"
 )
 
 func TestMain(m *testing.M) {
@@ -168,7 +169,9 @@ func (r *running) jobs() (names []string) {
 		r.t.Fatalf("jobs: %v", err)
 	}
 	for _, j := range list {
-		names = append(names, j.Name+"="+j.Prompt)
+		if j.Name != scheduler.Heartbeat {
+			names = append(names, j.Name+"="+j.Prompt)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -10,9 +10,13 @@ import (
 
 	"hob/channels"
 	"hob/config"
+	"hob/daemon/account"
 	"hob/daemon/agent"
 	"hob/daemon/api"
+	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
+	"hob/daemon/mcp"
+	"hob/daemon/record"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
@@ -41,9 +45,12 @@ type status struct {
 	tools    *toolset.Deps
 	turn     *agent.RunningTurn
 	runner   *scheduler.Runner
+	mcp      *mcp.Service
+	accounts *account.Service
 	idle     func(now time.Duration) time.Duration // how long the slowest part of the scheduler has made no progress
 	health   func() []channels.ChannelHealth       // of the channels, without secrets
 	restarts *restarts
+	recorder *record.Recorder
 	hide     func(string) string // takes secrets out
 	log      *slog.Logger
 }
@@ -61,6 +68,9 @@ func (d status) show(ctx context.Context) (api.Status, error) {
 			list[i] = d.hide(list[i])
 		}
 	}
+	if r := d.recorder.Show(); r.Subject != "" && r.Ended.IsZero() {
+		s.Recording = &r
+	}
 	all, err := d.models.Roster(ctx)
 	if s.Database.Fault != "" {
 		err = nil // the status reports it already
@@ -71,6 +81,18 @@ func (d status) show(ctx context.Context) (api.Status, error) {
 		}
 	}
 	return s, err
+}
+
+// model describes one model, with the repairs that its answers needed.
+func (d status) model(ctx context.Context, name string) (m api.ModelDetail, err error) {
+	row, learned, err := d.models.Described(ctx, name)
+	if err != nil {
+		return m, err
+	}
+	m = api.ModelDetail{Model: d.tidy(row), Learned: learned, Turns: 1000}
+	info := llm.Info{Provider: row.Backend, Model: row.Model}
+	m.Answers, m.Repaired, err = d.view.ModelAnswers(ctx, info.Name(), m.Turns)
+	return m, err
 }
 
 // tidy removes secrets from what the config and a server say about a model.
@@ -176,17 +198,26 @@ func (d status) judge(ctx context.Context, s *api.Status) string {
 		s.Scheduler.State = "stuck"
 	}
 	s.Trouble = d.trouble(ctx, s)
+	var failing bool
+	s.Off, failing = d.off(ctx)
 	switch {
 	// The order is the order of importance: a state hides those below it.
 	case s.SafeMode.On && s.Database.Fault == "":
 		return "safe-mode"
-	case len(s.Trouble) > 0 || ill(s.Channels) || len(d.models.Lineup().Faults) > 0 || d.mistaken():
+	case len(s.Trouble) > 0 || failing || ill(s.Channels) || len(d.models.Lineup().Faults) > 0 || d.unanswered() || d.mistaken():
 		return "degraded"
 	case s.Thread.Turn != 0:
 		return "busy"
 	default:
 		return "ok"
 	}
+}
+
+// unanswered reports whether the last request to each model failed. The built-in interpreter is no model.
+func (d status) unanswered() bool {
+	chain := d.models.Lineup().Chain
+	list := slices.DeleteFunc(chain.Models(), func(m llm.Model) bool { return m.Info().Interpreter })
+	return len(list) > 0 && !slices.ContainsFunc(list, func(m llm.Model) bool { fault, _ := chain.Last(m); return fault == "" })
 }
 
 // schedulerIdle returns how long the slowest part of the scheduler has made no progress.

@@ -36,7 +36,7 @@ func TestHooksOfTheConfigStandAroundCalls(t *testing.T) {
 	if err != nil || strings.Contains(string(env), "canary") || !strings.Contains(string(env), "PATH=") {
 		t.Errorf("the hook's environment: %s, %v", env, err)
 	}
-	write(t, home, "")
+	write(t, home, "# none\n")
 	r.until("ls runs without the hook", func() bool { return r.run("ls", `{"path": "."}`).Success })
 	write(t, home, "[[tool_hooks]]\ntools = [\"ls\"]\nwhen = \"before\"\n")
 	r.until("a mistake in a hook takes the tools away", func() bool {

@@ -62,7 +62,7 @@ func hear(t *testing.T, conn *net.UnixConn, word, not string) string {
 func TestServiceManager(t *testing.T) {
 	conn := serviceManager(t, "60000") // looks every 20 ms
 	r := start(t, filepath.Join(t.TempDir(), "h"))
-	if got := hear(t, conn, "READY=1", "WATCHDOG=1"); got != "READY=1\nSTATUS=ok · model builtin · 0 queued, 0 waiting · 0 jobs\n" {
+	if got := hear(t, conn, "READY=1", "WATCHDOG=1"); got != "READY=1\nSTATUS=ok · model builtin · 0 queued, 0 waiting · 1 jobs\n" {
 		t.Errorf("ready: %q", got)
 	}
 	if got := hear(t, conn, "WATCHDOG=1", ""); !strings.HasPrefix(got, "WATCHDOG=1\nSTATUS=ok · ") {

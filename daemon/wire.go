@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"hob/channels"
@@ -62,7 +64,7 @@ func (d *daemon) wire(out, in stage) error {
 	}
 	d.status = status{
 		opt: d.opt, address: d.address, started: d.started, clock: d.clock, zone: d.zone, store: d.store, view: d.view, file: d.file, problems: d.problems, models: d.models,
-		live: d.live, tools: d.tools, turn: d.turn, runner: d.runner, health: admin.RedactedHealth(d.recipients.Channels, d.secrets.Text), restarts: &d.restarts, hide: d.secrets.Text, log: d.log,
+		live: d.live, tools: d.tools, turn: d.turn, runner: d.runner, mcp: d.mcp, accounts: d.accounts, health: admin.RedactedHealth(d.recipients.Channels, d.secrets.Text), restarts: &d.restarts, recorder: d.recorder, hide: d.secrets.Text, log: d.log,
 		idle: func(now time.Duration) time.Duration { return schedulerIdle(now, d.runner, d.gateRunner, d.watcher) },
 	}
 	d.wireAgent()
@@ -84,7 +86,9 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	d.models = catalog.NewModels(catalog.ModelsConfig{
 		Registry: catalog.Registry{
 			Backends: llmall.All(), Config: d.config, Resolve: d.network.resolve, Web: d.network.client, Interpreter: d.interpreter.Model, Files: d.artifacts,
-			Auth: credentials(signIn), Rejected: signIn.Rejected, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log, Told: &catalog.Windows{},
+			Auth: credentials(signIn), Rejected: signIn.Rejected, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log, Learned: &sync.Map{}, Watch: func(section string) llm.Watch {
+				return func(way http.RoundTripper) http.RoundTripper { return d.recorder.Web(section, way) }
+			},
 		},
 		Choice: d.store.Settings, Reserve: transcribe.Booked(d.store.Spending, "model test"), Local: d.zone.text, Clock: d.clock,
 	})
@@ -101,7 +105,7 @@ func (d *daemon) wireTools(ctx context.Context, spawn *sys.Group) error {
 	if err := d.skills.Load(ctx); err != nil {
 		return err
 	}
-	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), &fsguard.Texts{Now: d.clock.Wall}, d.skills.Copies.PromptText, d.log}
+	d.settings = agentSettings{d.config, d.store.Settings, d.zone, d.recipients, d.live, d.opt.workspace(), &fsguard.Texts{Now: d.clock.Wall}, d.skills.Copies.PromptText, d.log, d.address}
 	// The first set of tools. Later ones replace it in d.live when the config changes.
 	if err := renew(ctx, d.config(), d.tools, d.live, d.models, d.mcp); err != nil {
 		return err
@@ -129,17 +133,18 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 		_, err := d.store.Inbox.Accept(ctx, []event.In{in}, nil)
 		return err
 	}}, marks.Note)
-	noModel := func(string) bool { return d.models.First().Interpreter }
+	prompts := event.Prompts{NoModel: d.noModel, Understands: d.interpreter.Understands}
 	d.gates = t.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Set(), d.config() }, toolset.Evaluator{
-		AgentBusy: d.store.Turns.Busy, Record: d.store.Calls.Record, Now: d.clock.Wall, NoModelFor: noModel,
+		AgentBusy: d.store.Turns.Busy, Record: d.store.Calls.Record, Now: d.clock.Wall, NoModel: d.noModel,
 	})
 	d.jobs = triggers.Jobs{
-		Rows: d.store.Jobs, Fires: d.view.FireRows, Zone: d.zone.location, Now: d.clock.Wall, Reach: d.recipients.Reachable, Asked: d.gates.Asked,
-		Costs: runCosts(d.store, d.models), Tool: d.live.Has, NoModelFor: noModel,
+		Rows: d.store.Jobs, Fires: d.view.FireRows, Zone: d.zone.location, Now: d.clock.Wall, Unheard: d.recipients.Unheard,
+		Costs: runCosts(d.store, d.models), Tool: d.live.Has, Prompts: prompts,
 	}
-	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: d.live.Guard, Now: d.clock.Wall, Reach: d.recipients.Reachable, Most: filewatch.MostFolders}
+	d.watches = triggers.Watches{Rows: d.store.Watches, Guard: d.live.Guard, Now: d.clock.Wall, Unheard: d.recipients.Unheard, Most: filewatch.MostFolders, Prompts: prompts}
 	t.Services.Gates, t.Jobs, t.Services.Watches = d.gates, d.jobs, d.watches
 	t.Artifacts, t.Backlog, t.Agents, t.Talks = d.artifacts, d.store.Tasks, d.store.Sessions, d.store.Sessions
+	t.Prompts = prompts
 	t.Items = d.store.Context()
 	t.Addresses = toolset.Addresses{Recipients: d.recipients}
 	t.Services.Models, t.Resolve, t.Events = d.models.Check, d.network.resolve, eventTypes()
@@ -149,6 +154,9 @@ func (d *daemon) newTools(spawn *sys.Group) *toolset.Deps {
 	t.Gauge = toolset.Gauge{Model: d.models.First, Running: d.turn.Running, Tools: d.live.Specs, Room: room(d.store.Spending)}
 	return t
 }
+
+// noModel reports whether no model is connected.
+func (d *daemon) noModel() bool { return d.models.First().Interpreter }
 
 // runCosts returns what runs have cost, and the price of the model that is asked first.
 // The price is in millionths of the currency for a million tokens.
@@ -193,10 +201,43 @@ func (d *daemon) wireAgent() {
 	// The thread takes rows from the store and commits steps to it. It sees the store only by the small interfaces that it declares.
 	d.thread = &agent.Thread{
 		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, History: d.store.Turns, Dispatch: d.dispatch, Models: d.models.Chain, Boundary: d.commands.Serve, RunningTurn: d.turn, Switched: switchNotices{d.store.Epoch(), d.zone, d.clock}.text,
-		Fallback: agent.Fallback{Model: d.interpreter.Model(""), Understands: d.interpreter.Understands}, Transcribe: d.transcription.Hear, Recall: recall(d),
+		Fallback: d.fallback(), Transcribe: d.transcription.Hear, Recall: recall(d), Ended: d.store.Turns.Ended, SlowAfter: d.opt.slowCall,
 		Settings: d.settings.read, Feed: &d.feed, Hidden: d.secrets.Writer, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
 	d.subagents = &agent.SubagentPool{Thread: d.thread, Children: d.store.Subagents, Named: d.models.Named}
+}
+
+// fallback is the interpreter beside a model: it answers when no model does, and goes first with what it understands for sure.
+func (d *daemon) fallback() agent.Fallback {
+	beside := d.interpreter
+	beside.Off = nil
+	return agent.Fallback{Model: beside.Model("", false), Understands: d.interpreter.Understands, First: func(ctx context.Context, text string) bool {
+		ok, name := d.interpreter.First(text)
+		if !ok || name == "" || d.config().Model.Plain == "last" {
+			return ok && d.config().Model.Plain != "last"
+		}
+		_, job, _ := d.jobs.Find(ctx, name)
+		_, watch, _ := d.watches.Find(ctx, name)
+		return job || watch
+	}}
+}
+
+// modelOff returns the mistake in the config that has switched the model off, "" for none.
+func (d *daemon) modelOff() string {
+	problems, err := d.file.Problems()
+	if err != nil && d.file.OnDefaults() { // else the model of the last good file is in use
+		return "The model is off: " + d.secrets.Text(err.Error())
+	}
+	for _, p := range problems {
+		switch {
+		case p.Section != "" && p.Section != "model" || p.Advice:
+		case err != nil: // it was off before, and what was written since cannot be read
+			return "The model is off: " + d.secrets.Text(err.Error())
+		default:
+			return "The model is off: " + d.secrets.Text(p.String())
+		}
+	}
+	return ""
 }
 
 // wireScheduler makes what fires by itself, and the webhooks.
@@ -214,8 +255,9 @@ func (d *daemon) wireScheduler(in stage) error {
 	d.watcher = filewatch.NewWatcher(d.store.Watches, d.clock, in.values("watch signal", d.store.Jobs.JobsSignal), &d.written, filewatch.Access{Guard: d.live.Guard(), State: state}, d.log)
 	// Webhooks have no runner: the API server hands each request to the service, which commits it to the inbox.
 	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
-		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Settings.SafeMode, Reach: d.recipients.Reachable,
+		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: d.network.resolve, Safe: d.store.Settings.SafeMode, Unheard: d.recipients.Unheard,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
+		Prompts: event.Prompts{NoModel: d.noModel, Understands: d.interpreter.Understands},
 	})
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"hob/config"
+	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/scheduler"
 )
 
@@ -42,7 +44,12 @@ func (z *ownerZone) location() *time.Location {
 // text shows an instant in the zone.
 // Chat texts and notices use this format.
 func (z *ownerZone) text(t time.Time) string {
-	return t.In(z.location()).Format("2006-01-02 15:04 MST")
+	return text.InZone(t, z.location(), false)
+}
+
+// now returns a function that tells the time in the zone, for packages that show times to people.
+func (z *ownerZone) now(c sys.Clock) func() time.Time {
+	return func() time.Time { return c.Wall().In(z.location()) }
 }
 
 // machineZone asks TZ, then the target of /etc/localtime, then /etc/timezone; UTC if none of them has a known name.

@@ -1,10 +1,14 @@
 package scheduler_test
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"hob/daemon/sys/systest"
 	"hob/scheduler"
 	"hob/scheduler/schedulertest"
 )
@@ -67,7 +71,7 @@ func TestAClockJumpIsUndone(t *testing.T) {
 
 		r.offset.Add(-int64(longJump))
 		r.wait(30 * time.Second)
-		if told := r.JumpNotices(); len(told) != 2 || !strings.HasPrefix(told[1], "The clock is back from") {
+		if told := r.JumpNotices(); len(told) != 2 || !strings.HasPrefix(told[1], "The clock was ahead. It is back from") {
 			t.Errorf("told %q", told)
 		}
 		for range 101 {
@@ -137,15 +141,17 @@ func TestClockJumpsThatStay(t *testing.T) {
 	}{
 		"a month of sleep":          {steps: []time.Duration{29 * day}, runs: 1},
 		"ahead":                     {steps: []time.Duration{40 * day}, told: 1, runs: 1},
-		"ahead, and set right":      {steps: []time.Duration{40 * day, -time.Hour}, told: 1, runs: 1},
-		"ahead for long, then back": {steps: []time.Duration{40 * day, -20 * day}, apart: 31 * day, told: 1, runs: 43},
-		"back":                      {steps: []time.Duration{-400 * day}},
-		"back and right again":      {steps: []time.Duration{-400 * day, 400 * day}},
+		"ahead, and set right":      {steps: []time.Duration{40 * day, -time.Hour}, told: 2, runs: 1},
+		"ahead for long, then back": {steps: []time.Duration{40 * day, -20 * day}, apart: 31 * day, told: 2, runs: 43},
+		"slewed":                    {steps: []time.Duration{-50 * time.Second, 50 * time.Second, -50 * time.Second}},
+		"back":                      {steps: []time.Duration{-10 * day}, apart: 31 * day, told: 1, runs: 21},
+		"back and right again":      {steps: []time.Duration{-400 * day, 400 * day}, told: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(r *runnerHarness) {
 				j := r.add("cron 0 22 * * *", nil)
 				r.followClock()
+				r.Seen(r.clock.Wall().Add(-time.Minute))
 				r.run()
 				for _, step := range c.steps {
 					r.offset.Add(int64(step))
@@ -197,4 +203,105 @@ func TestAClockJumpUndoneInParts(t *testing.T) {
 			t.Errorf("told %q, ran %v", r.JumpNotices(), got)
 		}
 	})
+}
+
+// V1: a clock that was ahead by any step from a minute to years, and comes back, costs no job a slot of the right time, and runs none of
+// them twice. So it is over restarts, while the machine sleeps in between, and in the nights in which the clocks of a country change.
+func TestAClockThatWasAhead(t *testing.T) {
+	berlin, err := scheduler.Zone("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds := uint64(40)
+	if systest.Thorough() {
+		seeds = 600
+	}
+	for seed := range seeds {
+		bubble(t, func(r *runnerHarness) {
+			random := rand.New(rand.NewPCG(seed, seed)) // #nosec G404 -- repeatable
+			upTo := func(d time.Duration) time.Duration { return time.Duration(random.Float64() * float64(d)) }
+			night := []time.Time{time.Date(2026, 3, 28, 22, 0, 0, 0, berlin), time.Date(2026, 10, 24, 22, 0, 0, 0, berlin)}[seed%2]
+			right := time.Until(night) // the offset of a clock that is right
+			r.offset.Store(int64(right))
+			var jobs []scheduler.Job
+			for _, s := range []string{"every 5m0s", "cron 30 2 * * *", "cron 0 9 * * *", "cron */20 * * * *", "at " + night.Add(20*time.Hour).Format(time.RFC3339)} {
+				jobs = append(jobs, r.add(s, func(j *scheduler.Job) {
+					j.Zone = "Europe/Berlin"
+					next, err := scheduler.Upcoming(*j, j.Created, 1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					j.Due = next[0]
+				}))
+			}
+			r.followClock()
+			r.Seen(r.clock.Wall())
+			r.run()
+			did, ahead := "", time.Duration(0)
+			step := func(by time.Duration) { // with or without a restart
+				down := random.IntN(3) == 0
+				if down {
+					r.Seen(r.clock.Wall())
+					r.cancel()
+					if err := <-r.ended; err != nil {
+						t.Fatal(err)
+					}
+					r.wait(upTo(20 * time.Minute))
+				}
+				ahead += by
+				r.offset.Add(int64(by))
+				did += fmt.Sprintf(" %v (down: %v)", by.Round(time.Minute), down)
+				if down {
+					r.run()
+				}
+				r.wait(time.Minute)
+				if err := r.Finish(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 1 + random.IntN(3) {
+				r.wait(upTo(2 * time.Hour))
+				step(time.Duration(math.Exp(random.Float64()*math.Log(float64(3*365*24*time.Hour/(2*time.Minute)))) * float64(2*time.Minute)))
+				r.wait(upTo(2 * time.Hour))
+				if random.IntN(3) == 0 && ahead > 10*time.Minute {
+					step(-upTo(ahead-5*time.Minute) - 2*time.Minute)
+				}
+				if random.IntN(3) == 0 {
+					sleep := upTo(3 * time.Hour)
+					right += sleep
+					r.offset.Add(int64(sleep))
+					did += " slept"
+					r.wait(time.Minute)
+				}
+			}
+			told := len(r.JumpNotices())
+			step(-ahead)
+			if n := r.JumpNotices(); (len(n) != told+1 || !strings.HasPrefix(n[told], "The clock was ahead.")) && ahead > 25*time.Minute { // hob may be off for 20 min
+				t.Errorf("seed %d:%s: told %q", seed, did, n)
+			}
+			back := r.clock.Wall()
+			for range 26 * 12 {
+				r.wait(5 * time.Minute)
+				if err := r.Finish(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, j := range jobs {
+				count := map[string]int{}
+				for _, key := range r.runs(j.ID) {
+					count[key]++
+				}
+				next, err := scheduler.Upcoming(j, back, 24*12)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, at := range next {
+					if at.Before(back.Add(25*time.Hour)) && count[scheduler.Key(at)] != 1 {
+						t.Errorf("seed %d:%s: back at %v; %s: the slot of %v ran %d times", seed, did, back.In(berlin), j.Spec, at.In(berlin), count[scheduler.Key(at)])
+						break
+					}
+				}
+			}
+		})
+	}
 }

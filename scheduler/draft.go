@@ -27,13 +27,14 @@ type Draft struct {
 	At       string `toml:"at" json:"-"`                                                                         // or a time
 	Prompt   string `toml:"prompt" json:"prompt,omitempty" jsonschema:"what to do; 'say: TEXT' is sent as it is"`
 	Zone     string `toml:"tz" json:"tz,omitempty" jsonschema:"IANA zone"` // default: the owner's
-	Session  string `toml:"session" json:"session,omitempty" jsonschema:"runs in" enum:"main,isolated"`
+	Session  string `toml:"session" json:"session,omitempty" jsonschema:"runs in" enum:"auto,main,isolated"`
 	Deliver  string `toml:"deliver" json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
 	Missed   string `toml:"missed" json:"missed,omitempty" jsonschema:"while off" enum:"once,skip,all,ask"`
 	MaxLate  string `toml:"max_late" json:"max_late,omitempty" jsonschema:"later is missed: 2h"` // a period; in a change, NoMaxLate restores the default
 	Overlap  string `toml:"overlap" json:"overlap,omitempty" jsonschema:"last still runs" enum:"fold,queue"`
 	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH,mcp:NAME"`          // NoRights removes all
 	GateText string `toml:"gate" json:"gate,omitempty" jsonschema:"if new: COMMAND, url:, files:; exit:COMMAND"` // see ParseGate
+	Plain    *bool  `toml:"plain" json:"plain,omitempty" jsonschema:"never ask a model"`                         // see event.Prompts
 	Limits   string `toml:"-" json:"limits,omitempty" jsonschema:"as tools=read tokens=900"`                     // for the tool; the config has Tools and MaxTokens
 
 	Rights    []string `toml:"allow" json:"-"`
@@ -74,8 +75,8 @@ func JobFields() []Field {
 		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"list files"`, Doc: "What to do. Required."}},
 		{Note: schema.Note{Name: "tz", Unset: "the owner's", Example: `"Europe/Berlin"`, Doc: "The time zone of the schedule, as an IANA name."}, Flag: "time zone, as in Europe/Berlin (default yours)"},
 		{
-			Note: schema.Note{Name: "session", Unset: "`main`, with rights `isolated`", Words: words("main", "isolated"), Example: `"isolated"`, Doc: "The conversation of its runs: yours, or its own."},
-			Flag: "main or isolated (default main, with --allow isolated)", Summary: true, Usual: "main",
+			Note: schema.Note{Name: "session", Unset: "`auto`, with rights `isolated`", Words: words("auto", "main", "isolated"), Example: `"isolated"`, Doc: "The conversation of its runs: `main` is yours, `isolated` its own. `auto`: yours, and its own while yours holds foreign text."},
+			Flag: "auto, main or isolated (default auto: main, and its own while main holds foreign text; with --allow isolated)", Summary: true, Usual: "auto",
 		},
 		{Note: schema.Note{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "The recipient of its answer: channel:address, `owner` or `none`."}, Flag: "where the answer goes: owner, none or an address"},
 		{
@@ -96,6 +97,7 @@ func JobFields() []Field {
 			Note: schema.Note{Name: "overlap", Unset: "`fold`", Words: words("fold", "queue"), Example: `"fold"`, Doc: "What happens when a run is due before the last one has ended: `fold` skips it, `queue` runs it afterwards."},
 			Flag: "if the last run has not ended: fold or queue (default fold)", Summary: true, Usual: "fold",
 		},
+		PlainField("job"),
 		{
 			Note: schema.Note{Name: "gate", Unset: "none", Example: `"wc -l inbox.txt"`, Doc: "A command that runs first, in the sandbox: the job runs only if its output is new."},
 			Flag: "run only if the output of this `COMMAND` is new; none: removes the gate",
@@ -309,8 +311,8 @@ func (f *faults) session(d Draft, old string) string {
 	}
 	switch {
 	case len(d.Permissions.Allow) == 0:
-		return f.oneOf("session", name, "main", "isolated")
-	case strings.EqualFold(strings.TrimSpace(name), "main"):
+		return f.oneOf("session", name, "auto", "main", "isolated")
+	case strings.EqualFold(strings.TrimSpace(name), "main"), strings.EqualFold(strings.TrimSpace(name), "auto"):
 		f.add(fmt.Errorf("session %q: want isolated, because a job with rights of its own has its own conversation", name))
 		return ""
 	}

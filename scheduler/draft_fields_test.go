@@ -20,7 +20,7 @@ var draftValues = map[string]any{
 
 // elsewhere are the fields of a Draft from an input that other code reads, which puts what it finds into Permissions or Gate.
 var elsewhere = map[string]string{
-	"Allow": "daemon/triggers checks rights", "Rights": "daemon/triggers checks rights", "Limits": "daemon/triggers parses limits", "GateMode": "has a meaning with a command only",
+	"Allow": "daemon/triggers checks rights", "Rights": "daemon/triggers checks rights", "Limits": "daemon/triggers parses limits", "Plain": "daemon/triggers asks the interpreter", "GateMode": "has a meaning with a command only",
 }
 
 // TestEveryFieldOfADraftCounts sets each field of a draft by itself. A new job and a changed job must both be others because of it: a field that

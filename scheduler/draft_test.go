@@ -26,7 +26,7 @@ func TestNewDefaults(t *testing.T) {
 		Trigger: scheduler.Trigger{
 			Name: "stretch", Prompt: "say: Stretch!", Deliver: event.ToOwner, Trust: event.Owner, Origin: "run-time", Created: time.Date(2026, 11, 21, 8, 30, 15, 0, time.UTC),
 		},
-		Spec: "cron 0 9 * * 1-5", Words: "Every weekday at 9", Zone: "Europe/Berlin", Session: "main", Missed: scheduler.MissedOnce, Overlap: scheduler.OverlapFold,
+		Spec: "cron 0 9 * * 1-5", Words: "Every weekday at 9", Zone: "Europe/Berlin", Session: "auto", Missed: scheduler.MissedOnce, Overlap: scheduler.OverlapFold,
 		Due: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
 	}
 	if !reflect.DeepEqual(j, want) || len(r.Next) != 3 || r.Next[0].Hour() != 9 {
@@ -84,7 +84,7 @@ func TestNewListsAllFaults(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`name "a b"`, "exactly one of cron, every, at and when", `time zone "Local"`, `session "x": want main or isolated`, `address "nowhere"`,
+		`name "a b"`, "exactly one of cron, every, at and when", `time zone "Local"`, `session "x": want auto or main or isolated`, `address "nowhere"`,
 		`missed "x": want once or skip or all or ask`, "max-late:", `overlap "x": want fold or queue`, "prompt:", "trust:",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -147,7 +147,7 @@ func TestRightsWantASessionOfTheirOwn(t *testing.T) {
 	if j, err := make("", "exec"); err != nil || j.Session != "isolated" {
 		t.Errorf("%q, %v", j.Session, err)
 	}
-	if j, err := make(""); err != nil || j.Session != "main" {
+	if j, err := make(""); err != nil || j.Session != scheduler.SessionAuto {
 		t.Errorf("without rights: %q, %v", j.Session, err)
 	}
 	_, err := make("main", "exec")

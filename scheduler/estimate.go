@@ -2,10 +2,11 @@ package scheduler
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
+	"hob/daemon/event"
+	"hob/daemon/text"
 	"hob/scheduler/spec"
 )
 
@@ -56,7 +57,7 @@ func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	e := Estimate{Once: !s.Recurring(), Most: !j.Gate.Always(), Free: one.Free || strings.HasPrefix(j.Prompt, "say:")}
+	e := Estimate{Once: !s.Recurring(), Most: !j.Gate.Always(), Free: one.Free || !event.AsksModel(j.Prompt, j.Plain)}
 	first, ok := s.Next(now, zone, j.Start())
 	if until := now.Add(month); ok && !first.After(until) {
 		// Only the number is needed: with the limit 1, Overdue counts all slots but the newest.
@@ -84,7 +85,7 @@ func (e *Estimate) cost(one Cost, limit int64) {
 
 // String formats the estimate in one line: "about 22 runs a month, about $0.40".
 func (e Estimate) String() string {
-	times := "about " + thousands(e.Runs) + " " + pick(e.Runs, "run", "runs") + " a month"
+	times := "about " + text.Thousands(e.Runs) + " " + pick(e.Runs, "run", "runs") + " a month"
 	switch {
 	case e.Once && e.Runs == 0:
 		return "no run to come"
@@ -103,7 +104,7 @@ func (e Estimate) String() string {
 	case e.Micros > 0:
 		return times + ", " + about + dollars(e.Micros)
 	default:
-		return times + ", " + about + thousands(e.Tokens) + " tokens"
+		return times + ", " + about + text.Thousands(e.Tokens) + " tokens"
 	}
 }
 
@@ -117,14 +118,5 @@ func dollars(micros int64) string {
 		return "$" + text
 	}
 	cents := (micros + 5_000) / 10_000
-	return fmt.Sprintf("$%s.%02d", thousands(cents/100), cents%100)
-}
-
-// thousands groups digits: 43,200.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return fmt.Sprintf("$%s.%02d", text.Thousands(cents/100), cents%100)
 }

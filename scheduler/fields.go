@@ -22,6 +22,18 @@ type Field struct {
 	Commas      bool   // the flag of a list takes several values, separated by commas
 }
 
+// PlainField describes the field plain of a kind of trigger.
+func PlainField(kind string) Field {
+	const what = "the built-in interpreter carries out the prompt, also when a model is connected"
+	return Field{
+		Note: schema.Note{
+			Name: "plain", Unset: "as it was made", Example: "true",
+			Doc: strings.ToUpper(what[:1]) + what[1:] + ". Without this key, a prompt that it understands is plain if no model was connected when the " + kind + " was made.",
+		},
+		Flag: what + "; --plain=false: the model does",
+	}
+}
+
 // FlagName returns the name of the field's flag.
 func (f Field) FlagName() string { return strings.ReplaceAll(cmp.Or(f.FlagAs, f.Name), "_", "-") }
 
@@ -58,6 +70,9 @@ func Set(draft any, f Field, text string) error {
 	switch to := Target(draft, f.Name).(type) {
 	case *string:
 		*to = text
+	case **bool:
+		b, err := strconv.ParseBool(text)
+		*to, ok, want = &b, err == nil, "true or false"
 	case *int:
 		n, err := strconv.Atoi(text)
 		*to, ok = n, above(int64(n), err)

@@ -74,6 +74,20 @@ func ParseGate(text string) (Gate, error) {
 	return g, g.Check()
 }
 
+// Program returns the program that the command of a gate begins with; "" if that is a word of the shell, or not plain enough to tell.
+func (g Gate) Program() string {
+	words := strings.Fields(g.Command)
+	if len(words) == 0 || strings.ContainsAny(words[0], "$=(){}[];|&<>\"'`\\*?!#") {
+		return ""
+	}
+	// POSIX, Shell Command Language, 2.4 and 2.14, and the built-in utilities of 1.6.
+	shell := strings.Fields("if for while until case : . break continue eval exec exit export readonly return set shift times trap unset alias bg cd command false fc fg getopts hash jobs kill newgrp pwd read true type ulimit umask unalias wait echo printf test source local")
+	if slices.Contains(shell, words[0]) {
+		return ""
+	}
+	return words[0]
+}
+
 // SplitFiles splits globs at commas. A comma inside braces belongs to its glob.
 func SplitFiles(list string) []string {
 	var out []string

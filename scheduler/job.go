@@ -43,12 +43,13 @@ const (
 // not describe identity, state or history is a setting: see Settings.
 type Trigger struct {
 	ID      int64         `json:"id"`
-	Name    string        `json:"name"`    // unique among its kind
-	Prompt  string        `json:"prompt"`  // the instruction for hob
-	Deliver event.Address `json:"deliver"` // recipient of the answer: an address, owner or none
-	Trust   event.Trust   `json:"trust"`   // trust of its creator
-	Typed   bool          `json:"typed"`   // the owner typed the prompt
-	Origin  string        `json:"origin"`  // "run-time" or "config"
+	Name    string        `json:"name"`            // unique among its kind
+	Prompt  string        `json:"prompt"`          // the instruction for hob
+	Deliver event.Address `json:"deliver"`         // recipient of the answer: an address, owner or none
+	Trust   event.Trust   `json:"trust"`           // trust of its creator
+	Typed   bool          `json:"typed"`           // the owner typed the prompt
+	Plain   bool          `json:"plain,omitempty"` // the built-in interpreter carries out the prompt, also when a model is connected
+	Origin  string        `json:"origin"`          // "run-time" or "config"
 	Paused  bool          `json:"paused"`
 	Created time.Time     `json:"created"`
 	Permissions
@@ -61,7 +62,7 @@ type Job struct {
 	Spec    string        `json:"spec"`            // the resolved schedule: "cron 0 9 * * 1-5", "every 30m", "at 2026-12-24T17:00:00+01:00"
 	Words   string        `json:"words,omitempty"` // the schedule as requested
 	Zone    string        `json:"zone"`            // IANA name
-	Session string        `json:"session"`         // "main" or "isolated"
+	Session string        `json:"session"`         // SessionAuto, "main" or "isolated"
 	Missed  Missed        `json:"missed"`
 	MaxLate time.Duration `json:"max_late"` // 0: min(period/2, 2 h); for "at" unlimited
 	Overlap Overlap       `json:"overlap"`
@@ -71,6 +72,9 @@ type Job struct {
 	Anchor  time.Time     `json:"anchor,omitzero"` // when the schedule was set, if after the creation; see Start
 	Version int64         `json:"-"`               // of the row when it was read; see Store
 }
+
+// SessionAuto lets the runs of a job use main, and a conversation of their own while main holds foreign text.
+const SessionAuto = "auto"
 
 // InTrouble is the state in a filter that selects the jobs that are broken or have failed.
 const InTrouble = "trouble"
@@ -83,7 +87,7 @@ type View struct {
 	Words        string        `json:"words,omitempty" jsonschema:"schedule as it was asked for"`
 	Zone         string        `json:"zone" jsonschema:"time zone"`
 	Prompt       string        `json:"prompt" jsonschema:"what hob is told"`
-	Session      string        `json:"session" jsonschema:"main or isolated"`
+	Session      string        `json:"session" jsonschema:"auto, main or isolated"`
 	Deliver      event.Address `json:"deliver" jsonschema:"where the answer goes"`
 	Missed       string        `json:"missed" jsonschema:"what happens to missed slots"`
 	MaxLate      string        `json:"max_late,omitempty" jsonschema:"when late becomes missed"`
@@ -93,6 +97,8 @@ type View struct {
 	Gate         string        `json:"gate,omitempty" jsonschema:"test before each run, in a line for each part"`
 	Tools        []string      `json:"tools,omitempty" jsonschema:"the only tools that its runs may call"`
 	Tokens       int64         `json:"max_tokens,omitempty" jsonschema:"what one run may use"`
+	Plain        bool          `json:"plain,omitempty" jsonschema:"it asks no model: the built-in interpreter runs it"`
+	NeedsModel   bool          `json:"needs_model,omitempty" jsonschema:"no model is connected, and without one each run fails"`
 	Tainted      bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
 	Paused       bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
 	Done         bool          `json:"done,omitempty" jsonschema:"it never runs again"`
@@ -124,7 +130,7 @@ const shownSlots = 3
 func (j Job) View(now time.Time) View {
 	v := View{
 		ID: j.ID, Name: j.Name, Spec: plainSpec(j.Spec), Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
-		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Allow: j.Allow, Gate: j.Gate.Words(), Tools: j.Tools, Tokens: j.Tokens, Tainted: j.Tainted,
+		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Allow: j.Allow, Gate: j.Gate.Words(), Tools: j.Tools, Tokens: j.Tokens, Plain: j.Plain, Tainted: j.Tainted,
 		Paused: j.Paused, Done: j.Due.IsZero() && !j.Paused, Broken: j.Broken, Failures: j.Failures, Created: j.Created, Anchor: j.Anchor,
 	}
 	if j.MaxLate > 0 {

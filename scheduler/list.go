@@ -36,19 +36,24 @@ func Lines(list []View, zone string, now time.Time) []string {
 	return lines
 }
 
-// Schedule returns the schedule for a list: the words of the request, a period, or "once". A gate is mentioned.
+// Schedule returns the schedule for a list, as SpecText has it. A gate and a plain prompt are mentioned.
 func (v View) Schedule() string {
-	words := cmp.Or(v.Words, v.Spec)
-	switch {
-	case strings.HasPrefix(v.Spec, "at "):
-		words = "once"
-	case strings.HasPrefix(v.Spec, "every "):
-		words = plainSpec(v.Spec)
-	}
+	words := v.SpecText()
 	if v.Gate != "" {
 		words += ", gated"
 	}
-	return words
+	return words + event.PlainMark(v.Plain)
+}
+
+// SpecText returns the schedule for people: the words of the request, a period, or "once".
+func (v View) SpecText() string {
+	switch {
+	case strings.HasPrefix(v.Spec, "at "):
+		return "once"
+	case strings.HasPrefix(v.Spec, "every "):
+		return plainSpec(v.Spec)
+	}
+	return cmp.Or(v.Words, v.Spec)
 }
 
 // State returns the next time of the job in its zone, or why there is none. runs is true for a time. With local, the zone is the reader's and
@@ -67,11 +72,7 @@ func (v View) State(local bool, now time.Time) (state string, runs bool) {
 	// The times of "every 5s" would look the same without seconds.
 	fine := slices.ContainsFunc(v.Next, func(t time.Time) bool { return t.Second() != 0 }) && strings.HasPrefix(v.Spec, "every ")
 	at := v.Next[0].In(v.location())
-	form := "Mon 2 Jan 2006 15:04"
-	if fine {
-		form += ":05"
-	}
-	state = at.Format(form)
+	state = text.When(at, time.Time{}, fine)
 	switch {
 	case !local:
 		state += at.Format(" MST")
@@ -123,7 +124,7 @@ func (j Job) Often() string {
 	} else {
 		runs = "this runs as often as every %s, %s times in 24 hours"
 	}
-	return fmt.Sprintf(runs+"; for a longer period write, for example, every 10 minutes", spoken(gap), thousands(n))
+	return fmt.Sprintf(runs+"; for a longer period write, for example, every 10 minutes", spoken(gap), text.Thousands(n))
 }
 
 // NoJob is the error for a name that no job has. near are similar names.

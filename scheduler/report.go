@@ -22,18 +22,21 @@ type Overdue struct {
 	Late      time.Duration // of the latest run
 
 	StoreFailed bool // they could not be committed when they came due
+	Running     bool // by the clock, hob was running when they came due
 }
 
-// MissedReport returns the message about slots that were not served in time, while hob was not running or could not store. It lists by job what was
+// MissedReport returns the message about slots that were not served in time, while hob was not running, the machine slept, or hob could not store. It lists by job what was
 // missed and what ran late. Each part names at most 20 jobs and the number of the others. It returns "" if there is nothing to report.
 // Times are in the zone that most jobs use; a job in another zone also shows its own time.
 func MissedReport(list []Overdue) string {
-	var stopped, unstored []Overdue
+	var stopped, passed, unstored []Overdue
 	for _, o := range list {
 		switch {
 		case o.Gone+o.Coalesced+o.Runs == 0:
 		case o.StoreFailed:
 			unstored = append(unstored, o)
+		case o.Running && o.Until.Sub(o.First) > NormalDelay:
+			passed = append(passed, o)
 		default:
 			stopped = append(stopped, o)
 		}
@@ -48,6 +51,9 @@ func MissedReport(list []Overdue) string {
 			when = "at " + when
 		}
 		lines = append(lines, fmt.Sprintf("hob could not write to its disk %s: %s", when, jobs))
+	}
+	if when, jobs, _ := stretch(passed, zone, zones); jobs != "" {
+		lines = append(lines, fmt.Sprintf("While the machine slept or its clock went ahead (%s): %s", when, jobs))
 	}
 	if when, jobs, length := stretch(stopped, zone, zones); jobs != "" {
 		why := "not running"
@@ -82,6 +88,14 @@ func stretch(list []Overdue, zone *time.Location, zones map[string]*time.Locatio
 		named = append(named[:mostNamed], fmt.Sprintf("and %d more", more))
 	}
 	return stretchText(from, until, zone, mixed), strings.Join(named, " · "), until.Sub(from)
+}
+
+// LateBy returns "2 min" for a run that began so long after its slot, and "" if the delay is normal.
+func LateBy(by time.Duration) string {
+	if by <= NormalDelay {
+		return ""
+	}
+	return spoken(by)
 }
 
 // text describes one job's slots.

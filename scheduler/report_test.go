@@ -102,6 +102,11 @@ func TestAwayForSeconds(t *testing.T) {
 			t.Errorf("%v: %q, want %q", stretch, got, want)
 		}
 	}
+	// V1: hob says that it was not running only if it was not.
+	ran := scheduler.Overdue{Job: "a", Zone: "Europe/Berlin", First: from, Last: from, Until: from.Add(time.Hour), Gone: 1, Running: true}
+	if got := scheduler.MissedReport([]scheduler.Overdue{ran}); got != "While the machine slept or its clock went ahead (Sat 21:10 to 22:10): a: 1 run missed" {
+		t.Errorf("while hob ran: %q", got)
+	}
 }
 
 func TestAwayNamesTwenty(t *testing.T) {

@@ -43,8 +43,10 @@ type Runner struct {
 	rules       Zones
 	fingerprint func() string // fingerprint of the time zone rules; nil: not followed
 	jumps       ClockJumps    // nil: every time is accepted
-	jump        ClockJump     // the last one
-	high        time.Time     // the latest accepted time
+	jumped      []ClockJump   // oldest first
+	unsaved     bool          // jumped has one that is not stored yet
+	high        time.Time     // the latest time that was not taken back
+	held        bool          // the clock went back before high, and the owner was told that jobs wait
 	failed      map[int64]failure
 	unlisted    time.Time // since when jobs cannot be listed; zero: they can
 }
@@ -84,8 +86,10 @@ func (r *Runner) Run(ctx context.Context) error {
 // next due time, a change or a look at the clock.
 func (r *Runner) run(ctx context.Context) error {
 	r.zones = map[string]*time.Location{}
-	r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
-	if err := r.loadJump(ctx); err != nil {
+	if r.wall.IsZero() {
+		r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
+	}
+	if err := r.loadJumps(ctx); err != nil {
 		return err
 	}
 	if err := r.load(ctx); err != nil {
@@ -217,7 +221,7 @@ func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, b
 		r.disable(ctx, id, err)
 		return Firing{}, false
 	}
-	f, due, err := slotsIn(job, zone, wake{now: now, jumped: !job.Due.After(r.jump.To), unstored: r.unstored(id)})
+	f, due, err := slotsIn(job, zone, wake{now: now, jumped: r.passedOver(job.Due), unstored: r.unstored(id)})
 	switch {
 	case err != nil:
 		r.disable(ctx, id, err)
@@ -331,15 +335,18 @@ func (r *Runner) disable(ctx context.Context, id int64, why error) {
 func (r *Runner) step() {
 	wall, mono := r.clock.Wall(), r.clock.Mono()
 	// Without a jump, both clocks advance by the same time.
-	jump := wall.Sub(r.wall) - (mono - r.mono)
+	expected := r.wall.Add(mono - r.mono)
+	jump := wall.Sub(expected)
 	r.wall, r.mono = wall, mono
 	r.progress.Store(int64(mono))
 	if jump > NormalDelay {
+		r.forward(ClockJump{From: expected, To: wall})
 		r.log.Warn("the clock went forward or the machine slept; what came due meanwhile counts as late or missed", "by", jump)
 	}
 	if jump < -NormalDelay {
-		r.log.Warn("the clock went back; nothing runs a second time", "by", -jump)
+		r.log.Warn("the clock went back", "by", -jump)
 	}
+	r.high = latest(r.high, wall)
 }
 
 // rest sleeps until the next job is due or something changes, and while a report waits at most half a minute.

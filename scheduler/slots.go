@@ -87,8 +87,8 @@ func slotsIn(j Job, zone *time.Location, w wake) (Firing, bool, error) {
 // usable checks values that New would not have accepted.
 func usable(j Job) error {
 	switch {
-	case j.Session != "main" && j.Session != "isolated":
-		return fmt.Errorf("session %q: want main or isolated", j.Session)
+	case j.Session != SessionAuto && j.Session != "main" && j.Session != "isolated":
+		return fmt.Errorf("session %q: want auto, main or isolated", j.Session)
 	case j.Missed != MissedOnce && j.Missed != MissedSkip && j.Missed != MissedAll && j.Missed != MissedAsk:
 		return fmt.Errorf("missed %q: want once, skip, all or ask", j.Missed)
 	case j.MaxLate < 0:

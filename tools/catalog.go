@@ -16,6 +16,14 @@ import (
 // rules as well as for the run.
 const CatalogTool = "tool"
 
+// Called returns what a call runs: the tool and the arguments of the inner call if it is one of CatalogTool, else its own.
+func Called(tool string, args json.RawMessage) (string, json.RawMessage) {
+	if name, inner, ok := Inner(args); ok && tool == CatalogTool {
+		return name, inner
+	}
+	return tool, args
+}
+
 // Inner returns the inner call in valid arguments of CatalogTool; ok is false for a search or a
 // description.
 func Inner(args json.RawMessage) (name string, inner json.RawMessage, ok bool) {
@@ -97,13 +105,16 @@ func (c catalog) intent(_ context.Context, _ Call, in CatalogInput) (Intent, err
 }
 
 // run answers a search or a description.
-func (c catalog) run(_ context.Context, _ Call, in CatalogInput, _ Intent) (Result, error) {
+func (c catalog) run(_ context.Context, call Call, in CatalogInput, _ Intent) (Result, error) {
 	switch in.Action {
 	case "describe":
 		return c.describe(in)
 	case "call": // the dispatcher has replaced every call of a known tool by the inner call
 		return Fail(NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
 	default:
+		if call.Few {
+			c.specs = slices.Concat(c.specs, c.core)
+		}
 		return c.search(in)
 	}
 }

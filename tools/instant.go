@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hob/daemon/text"
 )
 
 // Instant parses a point in time as people and models write it: RFC 3339, "2006-01-02 15:04",
@@ -32,6 +34,15 @@ func Instant(s string, now time.Time, zone string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%q is no time: want RFC 3339 (2026-12-24T17:00:00+01:00), HH:MM, or a duration such as 90m", s)
 	}
 	return nextClock(clock, now.In(loc)), nil
+}
+
+// Shown formats an instant for people and models, in the owner's zone.
+func (c Call) Shown(t time.Time) string {
+	zone, err := Zone(c.Zone)
+	if err != nil {
+		zone = time.UTC // the daemon has checked the owner's zone
+	}
+	return text.InZone(t, zone, false)
 }
 
 // Duration parses "90s" or "1h30m", and also days and weeks: "2d", "1w 12h". A day has 24 hours.

@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hob/daemon/event"
@@ -14,7 +15,8 @@ import (
 	"hob/daemon/text"
 )
 
-// RefusePath converts an error of the path guard or the system into a refusal for the model.
+// RefusePath converts an error of the path guard or the system into a refusal for the model. A refusal of a known kind has the path as it was
+// given and fixed words, so it taints no turn. Only a call on the command line, which has no turn, gets names of foreign files in the hint.
 func RefusePath(g *fsguard.Guard, call Call, path string, err error) error {
 	code, hint, text := IO, "", PlainPath(err)
 	switch {
@@ -39,7 +41,9 @@ func RefusePath(g *fsguard.Guard, call Call, path string, err error) error {
 	case errors.Is(err, iofs.ErrPermission):
 		code, text = Denied, "the system does not allow it (file permissions)"
 	}
-	return Refuse(code, hint, "%s: %s", ShownPath(path), text)
+	refused := Fail(code, hint, "%s: %s", ShownPath(path), text)
+	refused.Own = code != IO && !errors.Is(err, fsguard.ErrPath) && !call.Typed
+	return &refusal{refused, ShownPath(path) + ": " + text}
 }
 
 // PlainPath returns an error's text without the path, which the message already contains.
@@ -88,7 +92,9 @@ func NearPath(g *fsguard.Guard, call Call, path string) string {
 	if err != nil {
 		return ""
 	}
-	near := Nearest(filepath.Base(path), names, 3)
+	near := slices.DeleteFunc(Nearest(filepath.Base(path), names, 3), func(name string) bool {
+		return !call.Typed && g.Foreign(filepath.Join(p.Path, name), p.Area) != "" // its name is foreign text too
+	})
 	if len(near) == 0 {
 		return fmt.Sprintf("ls %s shows what is there", p.Path)
 	}

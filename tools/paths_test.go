@@ -40,7 +40,11 @@ func TestNamesAreToldToWhoeverMayListThem(t *testing.T) {
 		{stranger, "/root", false},
 		{stranger, "/away", false},
 	} {
-		got := tools.RefusePath(g, c.call, home+c.dir+"/private2.txt", os.ErrNotExist).Error()
+		err := tools.RefusePath(g, c.call, home+c.dir+"/private2.txt", os.ErrNotExist)
+		if tools.ErrorResult(err).Own == c.call.Typed {
+			t.Errorf("%s, typed %v: what the hint names counts wrongly as foreign or not", c.dir, c.call.Typed)
+		}
+		got := err.Error()
 		if strings.Contains(got, "private1") != c.want || !strings.Contains(got, "there is no such file") {
 			t.Errorf("%s, asked by %+v: %q", c.dir, c.call.Trust, got)
 		}

@@ -39,6 +39,7 @@ type Result struct {
 	Changes []Change     `json:"-"` // rows that the store writes in the commit of the result
 	Next    Next         `json:"-"` // nil: continue
 	Foreign string       `json:"-"` // the source of foreign text in Content, if the intent did not know it; in addition to Intent.Foreign
+	Own     bool         `json:"-"` // Content is hob's own words, with nothing of what the intent calls foreign: a file that is not there has no text
 	Assist  *Assist      `json:"-"` // with LLM_ASSIST_REQUIRED, or a result that a model may improve: the question to a model
 	Stored  *Stored      `json:"-"` // set by the dispatch when Content is only the beginning of the text
 	Skill   *event.Skill `json:"-"` // the skill that begins to run with this result

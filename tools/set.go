@@ -25,10 +25,15 @@ func NewSet(list ...Tool) (Set, error) {
 		}
 		s.byName[name] = t
 	}
+	for _, t := range list {
+		if alias := t.Spec().Alias; alias != "" && s.byName[alias] == nil {
+			s.byName[alias] = t
+		}
+	}
 	return s, nil
 }
 
-// Find returns the tool with an exact name.
+// Find returns the tool with an exact name or alias. Rules are about the name in its Spec.
 func (s Set) Find(name string) (Tool, bool) {
 	t, ok := s.byName[name]
 	return t, ok

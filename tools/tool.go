@@ -46,6 +46,7 @@ type Tracer interface {
 // from it.
 type Spec struct {
 	Name        string          `json:"name"`
+	Alias       string          `json:"-"`                    // another name by which a call finds it, which no request contains; "": none
 	Group       string          `json:"group"`                // the folder: fs, runtime, …
 	Description string          `json:"description"`          // at most 40 tokens
 	Parameters  json.RawMessage `json:"parameters"`           // JSON Schema, object at the root, no nulls, stable order
@@ -80,6 +81,7 @@ type Call struct {
 	Tainted bool            // the turn has read foreign text: everything that it writes is foreign too
 	Limited bool            // the run has limits: what it writes counts as foreign
 	Scratch string          // the session's folder for foreign files, absolute; may not exist
+	Few     bool            // the model's request describes few tools: those of the core may be searched for too
 	Plan    bool            // the session is in plan mode: only reading tools run
 
 	Live func(output string) // shows the newest output of a call that still runs; nil: nobody looks
@@ -122,11 +124,12 @@ type Path struct {
 	Write   bool   `json:"write"`             //
 	Area    Area   `json:"area"`              // from the path guard
 	Foreign string `json:"foreign,omitempty"` // why its content is foreign text: "attachment", "outside the roots", …; "": it is not
+	Guarded bool   `json:"guarded,omitempty"` // after foreign text the owner is asked before it is read
 }
 
 // PathOf converts a place of the path guard for an intent.
 func PathOf(p fsguard.Place, write bool) Path {
-	return Path{Path: p.Path, Write: write, Area: Area(p.Area), Foreign: p.Foreign}
+	return Path{Path: p.Path, Write: write, Area: Area(p.Area), Foreign: p.Foreign, Guarded: p.Guarded}
 }
 
 // Area is the part of the file system that a path belongs to. The permission rules decide by it.
@@ -159,6 +162,7 @@ type Intent struct {
 	Accounts  []string        `json:"accounts,omitempty"`  // the owner's accounts at services that the call uses
 	Summary   string          `json:"summary"`             // one line for people: "run: df -h"
 	Canonical []byte          `json:"-"`                   // everything that matters about the call: shown in approvals and hashed
+	Old       []byte          `json:"-"`                   // of a write: the content that it replaces, for the question; nil: absent, large or not known
 	Warnings  []string        `json:"warnings,omitempty"`  // constructs that are often mistakes
 	Unbound   []string        `json:"unbound,omitempty"`   // parts that an approval does not cover, in a few words each
 	Denied    string          `json:"denied,omitempty"`    // why it is refused in every mode

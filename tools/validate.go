@@ -226,10 +226,11 @@ func (c *checker) fault(at, format string, args ...any) {
 
 // value checks one value at a path.
 func (c *checker) value(at string, s *jsonschema.Schema, v any) any {
-	if s == nil {
+	if s == nil || v == nil && takesNull(s) {
 		return v
 	}
-	switch s.Type {
+	kind := typeOf(s)
+	switch kind {
 	case "object":
 		if m, ok := v.(map[string]any); ok {
 			return c.object(at, s, m)
@@ -244,7 +245,7 @@ func (c *checker) value(at string, s *jsonschema.Schema, v any) any {
 			return t
 		}
 	case "integer", "number":
-		if n, ok := numberOf(s.Type, v); ok {
+		if n, ok := numberOf(kind, v); ok {
 			c.number(at, s, n)
 			return n
 		}
@@ -259,6 +260,23 @@ func (c *checker) value(at string, s *jsonschema.Schema, v any) any {
 	return v
 }
 
+// typeOf returns the only type that a schema allows besides null; "": it allows several, or any.
+func typeOf(s *jsonschema.Schema) string {
+	rest := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" })
+	if len(rest) == 1 {
+		return rest[0]
+	}
+	return s.Type
+}
+
+// takesNull reports whether a schema from elsewhere says that a value may be null: by its type, by an alternative, or as OpenAPI 3.0 does.
+func takesNull(s *jsonschema.Schema) bool {
+	if s == nil {
+		return false
+	}
+	return s.Type == "null" || slices.Contains(s.Types, "null") || s.Extra["nullable"] == true || slices.ContainsFunc(slices.Concat(s.AnyOf, s.OneOf), takesNull)
+}
+
 // object checks the members of an object, and that none is missing.
 func (c *checker) object(at string, s *jsonschema.Schema, m map[string]any) any {
 	out := make(map[string]any, len(m))
@@ -269,12 +287,12 @@ func (c *checker) object(at string, s *jsonschema.Schema, m map[string]any) any 
 			c.unknown(at, s, name)
 		case !known:
 			out[name] = c.value(join(at, name), s.AdditionalProperties, m[name])
-		case m[name] != nil:
+		case m[name] != nil || takesNull(prop):
 			out[name] = c.value(join(at, name), prop, m[name])
 		}
 	}
 	for _, name := range s.Required {
-		if m[name] == nil {
+		if v, given := m[name]; v == nil && !(given && takesNull(s.Properties[name])) {
 			c.fault(join(at, name), "missing (%s)", wanted(s.Properties[name]))
 		}
 	}
@@ -383,21 +401,22 @@ func boolOf(v any) (bool, bool) {
 
 // wanted describes in words what a schema requires.
 func wanted(s *jsonschema.Schema) string {
-	switch {
-	case s == nil:
+	if s == nil {
 		return "a value"
+	}
+	switch kind := typeOf(s); {
 	case len(s.Enum) > 0:
 		return "one of " + enumList(s)
-	case s.Type == "integer":
+	case kind == "integer":
 		return "a whole number"
-	case s.Type == "array":
+	case kind == "array":
 		return "a list"
-	case s.Type == "object":
+	case kind == "object":
 		return "an object"
-	case s.Type == "":
+	case kind == "":
 		return "a value"
 	default:
-		return "a " + s.Type
+		return "a " + kind
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"hob/channels"
 	"hob/channels/markup"
@@ -57,10 +58,16 @@ func New(inbox Inbox, files Files, clock sys.Clock, ids sys.IDs, owner string) *
 // empty. Errors: ErrEmpty, ErrTooLarge, ErrSession, ErrID, ErrCommand, store errors, and an *event.Fault for
 // an invalid file.
 func (c *Channel) Post(ctx context.Context, text, session, id string, files ...File) (event.Receipt, error) {
+	return c.PostBegun(ctx, time.Time{}, text, session, id, files...)
+}
+
+// PostBegun is Post for a message that its writer began to write at an instant: it answers no question that was asked later.
+func (c *Channel) PostBegun(ctx context.Context, begun time.Time, text, session, id string, files ...File) (event.Receipt, error) {
 	in, err := c.input(text, session, id, files)
 	if err != nil {
 		return event.Receipt{}, err
 	}
+	in.Begun = begun
 	fail.Point("inbound.received")
 	receipt, err := c.accept(ctx, in, files)
 	if err != nil {

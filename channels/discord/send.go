@@ -65,6 +65,9 @@ const (
 // Buttons reports that choices are shown as buttons.
 func (c *Channel) Buttons() bool { return true }
 
+// Replies reports that an answer can refer to the message it answers.
+func (c *Channel) Replies() bool { return true }
+
 // Send sends one part without link previews and notifications; in a group as a reply to the answered message.
 // Discord deduplicates by nonce for a few minutes only ("enforce_nonce"). So an uncertain send is looked up
 // with Find, and the nonce covers a try that is still on its way.
@@ -80,7 +83,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	out := c.outgoing(d)
 	// With enforce_nonce, Discord returns the first message instead of making a second one.
 	out.Nonce, out.Enforce = d.Nonce, d.Nonce != ""
-	if _, answered, ok := splitID(d.ReplyRef); ok && to.group != "" && d.Part == 0 && strings.HasPrefix(d.ReplyRef, channel+"/") {
+	if _, answered, ok := splitID(d.ReplyRef); ok && (to.group != "" || d.Overtaken) && d.Part == 0 && strings.HasPrefix(d.ReplyRef, channel+"/") {
 		out.Reply = &replied{Message: answered}
 	}
 	var w wire.Written

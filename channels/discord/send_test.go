@@ -52,11 +52,15 @@ func TestReplies(t *testing.T) {
 		{"discord:#2001", "pressed/5", 0, ""},
 		{"discord:#2001", "", 0, ""},
 		{"discord:42", direct + "/5", 0, ""}, // in a private chat everything is an answer
+		{overtaken + "discord:42", direct + "/5", 0, "5"},
+		{overtaken + "discord:42", direct + "/5", 1, ""},
+		{overtaken + "discord:42", "2001/5", 0, ""},
 	} {
 		f := server(t)
 		f.Thread(thread, group, "plans")
 		d := delivery("x")
-		d.To, d.ReplyRef, d.Part = tc.to, tc.ref, tc.part
+		to, after := strings.CutPrefix(string(tc.to), overtaken)
+		d.To, d.ReplyRef, d.Part, d.Overtaken = event.Address(to), tc.ref, tc.part, after
 		if _, err := open(t, f).Send(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
@@ -389,3 +393,6 @@ func TestFindByDiscordsClock(t *testing.T) {
 		t.Errorf("found %v, %v", found, err)
 	}
 }
+
+// overtaken begins the recipient of an answer that other messages have come before (N26).
+const overtaken = "overtaken "

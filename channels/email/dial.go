@@ -14,10 +14,10 @@ import (
 
 	"hob/channels"
 	"hob/channels/wire"
+	"hob/daemon/text"
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
-	"github.com/emersion/go-message/charset"
 	"github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 )
@@ -135,7 +135,7 @@ func (c *Channel) openIMAP(ctx context.Context) (*imapConn, error) {
 	b := &imapConn{conn: conn, announced: make(chan struct{}, 1)}
 	b.stop = context.AfterFunc(ctx, b.disconnect)
 	options := &imapclient.Options{
-		TLSConfig: c.cfg.tls(c.cfg.IMAP), WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader},
+		TLSConfig: c.cfg.tls(c.cfg.IMAP), WordDecoder: &mime.WordDecoder{CharsetReader: text.Charset},
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{Mailbox: func(*imapclient.UnilateralDataMailbox) { b.wake() }},
 	}
 	// STARTTLS and the log-in share one limit: either may hang on a broken connection.

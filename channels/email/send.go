@@ -55,6 +55,9 @@ func (c *Channel) messageID(d channels.Delivery) string {
 	return "<hob." + hex.EncodeToString(sum[:16]) + "@" + domain(c.cfg.Address) + ">"
 }
 
+// Replies reports that an answer can refer to the message it answers.
+func (c *Channel) Replies() bool { return true }
+
 // compose writes a mail. Text from outside enters a header only after it was parsed, or put on one line.
 func (c *Channel) compose(ctx context.Context, to string, d channels.Delivery) ([]byte, error) {
 	piece := c.Form().Render(d.Body)

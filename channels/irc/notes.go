@@ -7,7 +7,7 @@ func notes() []schema.Note {
 	const person = `^(\$[^\x00-\x20,:*?!@$]{1,50}|[A-Za-z\[\]\\^_{|}` + "`" + `][-0-9A-Za-z\[\]\\^_{|}` + "`" + `]{0,49})$`
 	return []schema.Note{
 		{Name: "server", Unset: "none", Example: `"irc.libera.chat"`, Doc: "The network's address, with `:port` if that is not 6697 (6667 with `plain`)."},
-		{Name: "plain", Example: "false", Doc: "Connect without TLS: anybody on the way can read along."},
+		{Name: "plain", Ask: true, Example: "false", Doc: "Connect without TLS: anybody on the way can read along."},
 		{Name: "fingerprint", Unset: "a certificate that the system trusts", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the server's certificate, which is then accepted regardless of who signed it."},
 		{Name: "nick", Example: `"hob"`, Doc: "hob's nick; if it is taken, `_` is added until it is free."},
 		{Name: "account", Ask: true, Unset: "the nick", Example: `"hob"`, Doc: "The account to log in to; only a network with accounts can tell you from others, so that you can be paired."},

@@ -33,6 +33,8 @@ type reader struct {
 	channel *Channel
 	source  *poll.Source[position]
 	s       *session
+	began   time.Time // until then the history was read
+	other   bool      // hob had another nick than the configured one, which a dead connection of its own may hold
 }
 
 // Run stays connected until ctx ends. It returns an error if the connection ends or is refused, or if the
@@ -179,7 +181,7 @@ func (r *reader) serve(ctx context.Context) error {
 		case <-r.s.done:
 			return errors.Join(r.take(ctx, true), r.s.errEnded())
 		case <-r.s.wake:
-			if err := r.take(ctx, false); err != nil {
+			if err := errors.Join(r.take(ctx, false), r.regained(ctx)); err != nil {
 				return err
 			}
 		case <-tick.C:
@@ -190,10 +192,22 @@ func (r *reader) serve(ctx context.Context) error {
 	}
 }
 
+// regained reads the history since the beginning of the connection when hob gets its configured nick. What people wrote to that nick until then
+// went to hob's old connection, which still had it.
+func (r *reader) regained(ctx context.Context) error {
+	had := r.other
+	if r.other = r.s.me() != r.channel.cfg.Nick; r.other || !had {
+		return nil
+	}
+	from := r.began
+	r.began = r.s.now()
+	return r.since(ctx, from, "hob had another nick until now, and this IRC server stores no messages for absent users")
+}
+
 // tick pings the server, so that a dead connection is noticed, and tries to get the configured nick.
 func (r *reader) tick(ctx context.Context) error {
 	lines := []string{"PING :alive"}
-	if r.s.me() != r.channel.cfg.Nick {
+	if r.other = r.s.me() != r.channel.cfg.Nick; r.other {
 		lines = append(lines, "NICK "+r.channel.cfg.Nick)
 	}
 	if err := r.s.write(lines...); err != nil {
@@ -208,20 +222,26 @@ func (r *reader) missed(ctx context.Context) error {
 	// Without an earlier position hob was never connected, so nothing is missing.
 	if r.source.Pos.Heard != 0 {
 		from := time.UnixMilli(min(r.source.Pos.Heard, now.UnixMilli()))
-		why := "hob was not connected, and this IRC server stores no messages for absent users"
-		if r.s.keepsHistory() {
-			var err error
-			if why, err = r.history(ctx, from); err != nil {
-				return err
-			}
-		}
-		if why != "" {
-			if err := r.source.Gap(ctx, from, now, why); err != nil {
-				return err
-			}
+		if err := r.since(ctx, from, "hob was not connected, and this IRC server stores no messages for absent users"); err != nil {
+			return err
 		}
 	}
+	r.began, r.other = now, r.s.me() != r.channel.cfg.Nick
 	return r.commit(ctx, position{Heard: now.UnixMilli()})
+}
+
+// since reads the messages since a time from the history. If the server has none, it reports a gap with the reason.
+func (r *reader) since(ctx context.Context, from time.Time, why string) (err error) {
+	now := r.s.now()
+	if r.s.keepsHistory() {
+		if why, err = r.history(ctx, from); err != nil {
+			return err
+		}
+	}
+	if why == "" {
+		return nil
+	}
+	return r.source.Gap(ctx, from, now, why)
 }
 
 // keepsHistory reports whether all capabilities that history needs are on.

@@ -16,6 +16,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/wire"
+	"hob/daemon/text"
 )
 
 // Timeouts of a connection. It counts as dead if nothing arrived for deadAfter, because a ping was not
@@ -109,8 +110,12 @@ func (c *Channel) secure(ctx context.Context, plain net.Conn) (net.Conn, error) 
 	cfg.Certificates = pairs
 	conn := tls.Client(plain, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = plain.Close() // the connection cannot be used
-		return nil, fmt.Errorf("TLS: %w", err)
+		_ = plain.Close()               // the connection cannot be used
+		var other tls.RecordHeaderError // it speaks, and not TLS
+		if ctx.Err() == nil && !errors.As(err, &other) {
+			return nil, fmt.Errorf("TLS: %w", err)
+		}
+		return nil, fmt.Errorf("TLS: %w (a server without TLS needs plain = true)", err)
 	}
 	return conn, nil
 }
@@ -130,7 +135,7 @@ func (s *session) read() (line, error) {
 		}
 		return line{}, fmt.Errorf("read: %w", err)
 	}
-	return parse(strings.ToValidUTF8(s.in.Text(), "\uFFFD")), nil
+	return parse(text.Declared("", false, s.in.Bytes())), nil // old clients send the encoding of their system
 }
 
 // write sends lines in one piece.
@@ -212,12 +217,20 @@ func (s *session) handle(l line) error {
 			return fmt.Errorf("%d messages wait to be stored: no more are taken", maxQueue)
 		}
 		s.due.list = append(s.due.list, m)
-		select {
-		case s.wake <- struct{}{}:
-		default:
-		}
+		s.wakes()
+	}
+	if l.command == "NICK" {
+		s.wakes() // it may be hob's own
 	}
 	return nil
+}
+
+// wakes lets the reader look at what has come.
+func (s *session) wakes() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
 // note records what a line says about the server and about people.

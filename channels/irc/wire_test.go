@@ -77,6 +77,26 @@ func TestNickInUse(t *testing.T) {
 	b.Until(t, func() bool { return len(b.List()) == 2 && b.List()[0].Mentioned && b.List()[1].Mentioned })
 }
 
+// TestADeadConnectionHoldsTheNick: what people write to hob's nick while a dead connection of its own holds it arrives when hob has the nick again.
+func TestADeadConnectionHoldsTheNick(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	f := modern(t)
+	_, dead, end := listening(t, f, config(f))
+	ch, b := open(t, config(f)), &channelstest.MessageInbox{}
+	channelstest.Keep(t, ch, b)
+	b.Until(t, func() bool { return b.Stored().Value != "" })
+	if got := f.Nicks(); !slices.Equal(got, []string{"hob", "hob_"}) {
+		t.Fatalf("nicks %q", got)
+	}
+	f.Say("sam", "hob", "are you there?")
+	dead.Until(t, func() bool { return len(dead.List()) == 1 })
+	end()
+	b.Until(t, func() bool { return len(b.List()) == 1 && b.List()[0].Text == "are you there?" })
+	if got := f.Nicks(); !slices.Equal(got, []string{"hob"}) {
+		t.Errorf("nicks %q", got)
+	}
+}
+
 // TestOwnEcho: hob's own mention of itself in a group comes back from the server.
 func TestOwnEcho(t *testing.T) {
 	f := modern(t)

@@ -28,7 +28,7 @@ func bits() []string {
 		"\n- ", "\n  - ", "\n    * ", "\n1. ", "\n7) ", "\n   3. ", "\n> ", "\n> > ", "> ", "- [ ] ", "\n- [x] ", "\n---\n", "\n===\n", "[", "](", ")", "[label](https://example.org/a_b)",
 		"![alt](https://example.org/i.png)", "<https://example.org>", "https://example.org/x?a=1&b=2", "a@example.org", "[bank.example](https://evil.example)",
 		"[x](javascript:alert(1))", "\n[r]: https://example.net\n", "[r]", "<b>", "</b>", "<!-- c -->", "\n<div>\n", "&amp;", "&#42;", "&lt;", "&nbsp;", "\\", "\\*", "|", "\n| a | b |\n|---|:-:|\n| 1 | *2* |\n",
-		"@everyone", "<@123>", "<!channel>", "😀", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "é", "e\u0301", "שלום", "\u202Eabc", "\u2067", "\u2069", "\u202C", "\x00", "\xff", "\t", "    ", "\r\n", "\u2028", "\u200b",
+		"@everyone", "<@123>", "<!channel>", "😀", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "é", "e\u0301", "שלום", "重要（注意）：", "文", "한", "」", "”", "\ufe01", "\u202Eabc", "\u2067", "\u2069", "\u202C", "\x00", "\xff", "\t", "    ", "\r\n", "\u2028", "\u200b",
 		"!", ".", "(", "\"", ":", "1.", "www.example.org", "-", "+", "=", strings.Repeat("long", 90), strings.Repeat("some words ", 40),
 	}
 }

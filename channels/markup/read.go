@@ -3,6 +3,8 @@ package markup
 import (
 	"bytes"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -13,14 +15,14 @@ import (
 )
 
 // read parses a Markdown text.
-func read(markdown string) doc { return readFor(markdown, maxTable) }
+func read(markdown string) doc { return readFor(markdown, maxTable, false) }
 
-// readFor parses a Markdown text for a line of so many columns: a wider table is shown row by row.
-func readFor(markdown string, columns int) doc {
+// readFor parses a Markdown text for a line of so many columns: a wider table wraps its cells, if it may, or is shown row by row.
+func readFor(markdown string, columns int, wraps bool) doc {
 	src := []byte(cleaned(markdown))
 	pc := parser.NewContext()
 	root := markdownParser().Parse(text.NewReader(src), parser.WithContext(pc))
-	r := &reader{src: src, columns: columns, used: map[string]bool{}}
+	r := &reader{src: src, columns: columns, wraps: wraps, used: map[string]bool{}}
 	r.blocks(root, nil)
 	r.unused(pc.References())
 	r.out.settle()
@@ -98,7 +100,21 @@ func (p rationed) Parse(parent ast.Node, block text.Reader, pc parser.Context) a
 		return nil
 	}
 	*p.marks++
-	return p.InlineParser.Parse(parent, block, pc)
+	before := block.PrecendingCharacter()
+	line, _ := block.PeekLine()
+	n := p.InlineParser.Parse(parent, block, pc)
+	if d, ok := n.(*parser.Delimiter); ok {
+		text := utf8.AppendRune(nil, before)
+		if unicode.Is(unicode.Variation_Selector, before) {
+			text = block.Source()[:d.Segment.Start]
+		}
+		after := '\n'
+		if rest := line[d.OriginalLength:]; len(rest) > 0 {
+			after, _ = utf8.DecodeRune(rest)
+		}
+		flank(d, text, after)
+	}
+	return n
 }
 
 // CloseBlock resets the count at the end of a paragraph.
@@ -141,7 +157,8 @@ func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 // reader converts a parsed text to a doc.
 type reader struct {
 	src     []byte
-	columns int // the widest table that is shown as one
+	columns int  // the widest table that is shown as one
+	wraps   bool // cells of wider tables are wrapped
 	out     doc
 	ids     int
 	used    map[string]bool // addresses that links use, as they were written

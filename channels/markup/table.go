@@ -1,6 +1,8 @@
 package markup
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	extast "github.com/yuin/goldmark/extension/ast"
@@ -22,7 +24,7 @@ func (r *reader) table(n *extast.Table, path []container) {
 		rows = append(rows, cells)
 	}
 	// A code block keeps the columns aligned on every platform.
-	if words, ok := aligned(rows, n.Alignments, r.columns); ok {
+	if words, ok := aligned(rows, n.Alignments, r.columns, r.wraps); ok {
 		r.add(leaf{kind: code, table: true, path: path, runs: []run{{text: words}}})
 		return
 	}
@@ -53,9 +55,31 @@ func record(names, row []([]run)) []run {
 	return out
 }
 
-// aligned returns a table in columns, each as wide as its widest cell. ok is false if it has links or is wider
-// than most.
-func aligned(rows [][][]run, align []extast.Alignment, most int) (words string, ok bool) {
+// A table whose cells are wrapped: the narrowest column and the narrowest screen. On a narrower screen its rows are easier to read one by one.
+const (
+	leastCell   = 8
+	leastScreen = 70
+)
+
+// narrow takes columns from the widest cells of a table until it fits; false if it does not fit with the narrowest ones.
+func narrow(wide []int, most, narrowest int) bool {
+	total := 3 * (len(wide) - 1)
+	for _, w := range wide {
+		total += w
+	}
+	for ; total > most; total-- {
+		i := slices.Index(wide, slices.Max(wide))
+		if wide[i] <= narrowest {
+			return false
+		}
+		wide[i]--
+	}
+	return true
+}
+
+// aligned returns a table in columns, each as wide as its widest cell. A wider table than most wraps its cells where it may. ok is false if it has
+// links or is wider all the same.
+func aligned(rows [][][]run, align []extast.Alignment, most int, wraps bool) (words string, ok bool) {
 	wide := make([]int, len(align))
 	text := make([][]string, len(rows))
 	for i, row := range rows {
@@ -71,16 +95,32 @@ func aligned(rows [][][]run, align []extast.Alignment, most int) (words string, 
 			}
 		}
 	}
-	total := 3 * (len(wide) - 1)
-	for _, w := range wide {
-		total += w
+	narrowest := math.MaxInt // only a screen's cells are wrapped
+	if wraps {
+		narrowest = leastCell
 	}
-	if total > most {
+	if !narrow(wide, most, narrowest) {
 		return "", false
 	}
 	var lines []string
 	for i, row := range text {
-		lines = append(lines, line(row, wide, align))
+		cells := make([][]string, len(wide))
+		tall := 1
+		for j := range min(len(row), len(wide)) {
+			if cells[j] = []string{row[j]}; width(row[j]) > wide[j] {
+				cells[j] = Screen{Width: wide[j], UTF8: true}.Wrap(row[j])
+			}
+			tall = max(tall, len(cells[j]))
+		}
+		for n := range tall {
+			part := make([]string, len(wide))
+			for j := range cells {
+				if n < len(cells[j]) {
+					part[j] = cells[j][n]
+				}
+			}
+			lines = append(lines, line(part, wide, align))
+		}
 		if i == 0 {
 			lines = append(lines, ruler(wide))
 		}

@@ -3,6 +3,7 @@ package markup
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Screen describes a terminal.
@@ -22,29 +23,60 @@ func Terminal(s Screen) Form {
 	return Form{Name: "terminal", parse: s.read, render: s.render, size: textBytes}
 }
 
-// WithoutColours removes the sequences that programs write for styles and colours ("Select graphic rendition").
-func WithoutColours(text string) string {
+// WithoutSequences removes what programs write for a terminal and not for a reader: the sequences of ECMA-48 (control sequences, section
+// 5.4; control strings such as a title, 5.6; escape sequences) and control characters. Only the introducer of a sequence that does not end
+// is removed.
+func WithoutSequences(text string) string {
 	var b strings.Builder
 	for {
-		head, rest, found := strings.Cut(text, "\x1b[")
-		b.WriteString(head)
-		if !found {
+		i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 })
+		if i < 0 {
+			b.WriteString(text)
 			return b.String()
 		}
-		text = strings.TrimLeft(rest, "0123456789;:")
-		if !strings.HasPrefix(text, "m") {
-			b.WriteString("\x1b[")
-			text = rest
-			continue
-		}
-		text = text[1:]
+		b.WriteString(text[:i])
+		text = text[i+sequence(text[i:]):]
 	}
 }
 
-// read parses a text for the screen. It removes sequences for colours completely. Of other sequences it removes the control characters and
-// shows the rest.
+// sequence returns the length of the sequence that a text begins with. A C1 control is ESC and the character 0x40 below it.
+func sequence(text string) int {
+	first, n := utf8.DecodeRuneInString(text)
+	kind := byte(first - 0x40) //nolint:gosec // a control character
+	if first < ' ' || first == 0x7f {
+		if first != '\x1b' || len(text) < 2 {
+			return n
+		}
+		kind, n = text[1], 2
+	}
+	body := text[n:]
+	switch {
+	case kind == '[':
+		rest := strings.TrimLeft(strings.TrimLeft(body, "0123456789:;<=>?"), " !\"#$%&'()*+,-./")
+		if rest != "" && rest[0] >= '@' && rest[0] <= '~' {
+			return len(text) - len(rest) + 1
+		}
+	case strings.IndexByte("]PX^_", kind) >= 0:
+		end := strings.IndexAny(body, "\a\x1b\u009c\n")
+		if end < 0 || body[end] == '\n' {
+			return n
+		}
+		for _, mark := range []string{"\a", "\x1b\\", "\u009c"} {
+			if strings.HasPrefix(body[end:], mark) {
+				return n + end + len(mark)
+			}
+		}
+	case first == '\x1b' && (kind < '0' || kind > '~') && strings.IndexByte("()*+#% ", kind) >= 0 && body != "" && body[0] < utf8.RuneSelf && body[0] > ' ':
+		return n + 1 // such as a character set
+	case first == '\x1b' && (kind < '0' || kind > '~'):
+		return 1 // not a sequence
+	}
+	return n
+}
+
+// read parses a text for the screen.
 func (s Screen) read(markdown string) doc {
-	return readFor(WithoutColours(markdown), s.Width)
+	return readFor(WithoutSequences(markdown), s.Width, s.Width >= leastScreen)
 }
 
 // Sequences for styles.
@@ -188,13 +220,14 @@ func (w *screenText) leaf(l leaf, known int) {
 // around it; its first row is bold.
 func (w *screenText) code(l leaf, room int) []string {
 	var lines []string
+	head := true
 	for line := range strings.SplitSeq(w.Shown(strings.ReplaceAll(l.words(), "\t", "    ")), "\n") {
 		style := codeStyle
 		switch {
-		case l.table && len(lines) == 0:
+		case l.table && head && strings.Trim(line, "-+") != "":
 			style = boldStyle
-		case l.table && len(lines) == 1:
-			style, line = dimStyle, strings.NewReplacer("-", w.glyph("─", "-"), "+", w.glyph("┼", "+")).Replace(line)
+		case l.table && head:
+			head, style, line = false, dimStyle, strings.NewReplacer("-", w.glyph("─", "-"), "+", w.glyph("┼", "+")).Replace(line)
 		case l.table:
 			style = ""
 		}

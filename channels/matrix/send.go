@@ -43,7 +43,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 			return "", fmt.Errorf("send a file to %s: %w", d.To, statuses().Sent(err, false))
 		}
 	}
-	out.Relates = relates(at, d)
+	out.Relates = relates(at, room, d)
 	var w wire.Written
 	var sent struct {
 		ID string `json:"event_id"`
@@ -64,11 +64,14 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return id(room, sent.ID), nil
 }
 
+// Replies reports that an answer can refer to the message it answers.
+func (c *Channel) Replies() bool { return true }
+
 // relates returns the relation of a message: its thread in a group, and for the first part the answered
-// message in the same room.
-func relates(at target, d channels.Delivery) *relation {
+// message in the same room, which is given. In a private chat it does so only if other messages have come between.
+func relates(at target, here string, d channels.Delivery) *relation {
 	room, event := splitID(d.ReplyRef)
-	answers := at.room != "" && room == at.room && d.Part == 0
+	answers := (at.room != "" || d.Overtaken) && event != "" && room == here && d.Part == 0
 	switch {
 	case at.thread != "" && !answers: // for clients without threads: a reply to the thread's first event
 		return &relation{Kind: "m.thread", ID: at.thread, Falls: true, ReplyTo: &reply{at.thread}}

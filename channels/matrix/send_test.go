@@ -72,13 +72,18 @@ func TestRelations(t *testing.T) {
 		{home + "/$root", home + "/$q", 1, thread(true, "$root")},
 		{home + "/$root", home + "/$q", 0, strings.Replace(thread(true, "$q"), `"is_falling_back":true,`, "", 1)},
 		{sam, chat + "/$q", 0, "null"}, // in a private chat everything is an answer
+		{overtaken + sam, chat + "/$q", 0, `{"m.in_reply_to":{"event_id":"$q"}}`},
+		{overtaken + sam, chat + "/$q", 1, "null"},
+		{overtaken + sam, home + "/$q", 0, "null"},
+		{overtaken + sam, "", 0, "null"},
 	} {
 		f := server(t)
 		f.Room(home, "", sam, eve)
 		f.Room(chat, "", sam)
 		f.Direct(sam, chat)
 		d := delivery("x")
-		d.To, d.ReplyRef, d.Part = event.Address("matrix:"+tc.to), tc.ref, tc.part
+		to, after := strings.CutPrefix(tc.to, overtaken)
+		d.To, d.ReplyRef, d.Part, d.Overtaken = event.Address("matrix:"+to), tc.ref, tc.part, after
 		if _, err := open(t, f).Send(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
@@ -287,3 +292,6 @@ func TestTry(t *testing.T) {
 		}
 	}
 }
+
+// overtaken begins the recipient of an answer that other messages have come before (N26).
+const overtaken = "overtaken "

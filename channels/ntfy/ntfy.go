@@ -61,7 +61,7 @@ type Channel struct {
 
 // Kind is the entry in the list of channels.
 func Kind() channels.Kind {
-	return channels.Of(channels.Kind{Name: "ntfy", Named: "alerts", Doc: "A topic at an ntfy server. See channels/ntfy.md.", Notes: notes()}, Config{Server: "https://ntfy.sh", Title: "hob"}, New)
+	return channels.Of(channels.Kind{Name: "ntfy", Named: "alerts", Doc: "A topic at an ntfy server, without an account. See channels/ntfy.md.", Notes: notes()}, Config{Server: "https://ntfy.sh", Title: "hob"}, New)
 }
 
 // New makes a channel. Errors name the wrong key of the section.

@@ -64,7 +64,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		}
 		out.Message, out.Files = strings.TrimSpace(out.Message), []string{file}
 	}
-	if to.Group != "" && d.Part == 0 {
+	if (to.Group != "" || d.Overtaken) && d.Part == 0 {
 		out.QuoteAt, out.QuoteOf = quoted(d.ReplyRef)
 	}
 	at, err := c.post(ctx, out)
@@ -73,6 +73,9 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	return strconv.FormatInt(at, 10), nil
 }
+
+// Replies reports that an answer can refer to the message it answers.
+func (c *Channel) Replies() bool { return true }
 
 // Typing shows the typing sign for 15 seconds, or until a message arrives.
 func (c *Channel) Typing(ctx context.Context, to event.Address) error {

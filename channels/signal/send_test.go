@@ -24,6 +24,7 @@ func TestSend(t *testing.T) {
 		{channels.Delivery{To: event.Address("signal:" + strings.ToUpper(sam)), Body: "x"}, channelstest.SignalSent{To: sam, Text: "x"}},
 		{channels.Delivery{To: "signal:" + home, Body: "x", ReplyRef: sam + "/5"}, channelstest.SignalSent{To: home, Text: "x", QuoteAt: 5, QuoteOf: sam}},
 		{channels.Delivery{To: "signal:" + home, Body: "x", ReplyRef: sam + "/5", Part: 1}, channelstest.SignalSent{To: home, Text: "x"}},
+		{channels.Delivery{To: "signal:" + sam, Body: "x", ReplyRef: sam + "/5", Overtaken: true}, channelstest.SignalSent{To: sam, Text: "x", QuoteAt: 5, QuoteOf: sam}}, // N26
 		{channels.Delivery{To: "signal:" + home, Body: "x", ReplyRef: "5"}, channelstest.SignalSent{To: home, Text: "x"}},
 		{channels.Delivery{To: "signal:" + home, Body: "x", ReplyRef: "7001/42/5"}, channelstest.SignalSent{To: home, Text: "x"}},
 	} {

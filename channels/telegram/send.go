@@ -140,11 +140,14 @@ func (c *Channel) target(to event.Address) (target, error) {
 	return at, nil
 }
 
-// replyTo makes the first part of an answer in a group a reply, if the answered message is in that group. In
-// a private chat a reply would add nothing.
+// Replies reports that an answer can refer to the message it answers.
+func (c *Channel) Replies() bool { return true }
+
+// replyTo makes the first part of an answer a reply, if the answered message is in the same chat. In a private chat a reply
+// adds something only if other messages have come between.
 func (c *Channel) replyTo(chat int64, d channels.Delivery) *reply {
 	rest, ok := strings.CutPrefix(d.ReplyRef, c.bot+"/"+strconv.FormatInt(chat, 10)+"/")
-	if !ok || chat > 0 || d.Part > 0 {
+	if !ok || chat > 0 && !d.Overtaken || d.Part > 0 {
 		return nil
 	}
 	rest, _, _ = strings.Cut(rest, "/") // suffix of an edit

@@ -84,12 +84,16 @@ func TestReplies(t *testing.T) {
 		{"telegram:-1001", "7001/-1001/x", 0, 0},
 		{"telegram:-1001", "", 0, 0},
 		{"telegram:42", "7001/42/5", 0, 0}, // in a private chat everything is an answer
+		{overtaken + "telegram:42", "7001/42/5", 0, 5},
+		{overtaken + "telegram:42", "7001/42/5", 1, 0},
+		{overtaken + "telegram:42", "7001/-1001/5", 0, 0},
 	} {
 		f := server(t)
 		f.Knows(sam)
 		f.Knows(group)
 		d := delivery("x")
-		d.To, d.ReplyRef, d.Part = tc.to, tc.ref, tc.part
+		to, after := strings.CutPrefix(string(tc.to), overtaken)
+		d.To, d.ReplyRef, d.Part, d.Overtaken = event.Address(to), tc.ref, tc.part, after
 		if _, err := open(t, f).Send(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
@@ -292,3 +296,6 @@ func TestLink(t *testing.T) {
 		t.Errorf("link %q without a bot", text)
 	}
 }
+
+// overtaken begins the recipient of an answer that other messages have come before (N26).
+const overtaken = "overtaken "

@@ -40,7 +40,7 @@ type Channel struct {
 
 // Kind is the entry in the list of channels.
 func Kind() channels.Kind {
-	return channels.Of(channels.Kind{Name: "telegram", Named: "telegram", Doc: "A Telegram bot. See channels/telegram.md.", Notes: notes()}, Config{}, New)
+	return channels.Of(channels.Kind{Name: "telegram", Named: "telegram", Doc: "A Telegram bot, which @BotFather makes. See channels/telegram.md.", Notes: notes()}, Config{}, New)
 }
 
 // New makes a channel. Errors name the wrong key of the section.

@@ -31,7 +31,7 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 			// Programs at the endpoint and of MCP are told the id only, because the code is yours alone.
 			Head: []string{"CODE", "ID", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			Row: func(q api.Question, clock cli.Clock) []string {
-				question, _, _ := strings.Cut(q.Text, "\n  exactly: ") // hob approvals show has the exact form
+				question, _, _ := strings.Cut(q.Text, "\n") // hob approvals show has the rest
 				return []string{q.Code, cli.ID(q.ID), q.State, clock(q.Asked), until(q, clock), question}
 			},
 		}),
@@ -51,8 +51,8 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 // drawQuestion prints a question as a conversation would show it, and how and until when it can be answered.
 func drawQuestion(a *cli.App, q api.Question, clock cli.Clock) error {
 	// The conversation in the terminal draws questions with the same type, so both look alike.
-	asked := console.Question{Code: q.Code, Subject: q.Subject, Text: q.Text, Options: q.Options, Turn: q.Turn}
-	text := console.Clean(asked.Show()) + "\n"
+	asked := console.Question{Code: q.Code, Subject: q.Subject, Text: q.Text, Options: q.Options, Turn: q.Turn, Pattern: q.Pattern}
+	text := console.Clean(asked.Plain()) + "\n"
 	if q.State == "open" {
 		text += asked.How() + "\nuntil " + until(q, clock) + "\n"
 	} else {

@@ -55,12 +55,12 @@ func createBackup(ctx context.Context, a *cli.App, in api.BackupPath) error {
 	if err != nil {
 		return err
 	}
-	return a.Done(made, fmt.Sprintf("wrote %s (%s in %s): %s", made.Path, console.Size(made.Bytes), console.Span(made.MS), backupContents(made.BackupReport)))
+	return a.Done(made, fmt.Sprintf("wrote %s (%s in %s): %s", made.Path, console.Size(made.Bytes), console.Span(made.MS), backupContents(a, made.BackupReport)))
 }
 
 // backupContents summarizes the contents of a copy.
-func backupContents(r daemon.BackupReport) string {
-	return fmt.Sprintf("%s, %s, %s, up to %s", console.Plural(r.Messages, "input"), console.Plural(r.Turns, "turn"), console.Plural(r.Jobs, "job"), console.Exact(r.Newest))
+func backupContents(a *cli.App, r daemon.BackupReport) string {
+	return fmt.Sprintf("%s, %s, %s, up to %s", console.Plural(r.Messages, "input"), console.Plural(r.Turns, "turn"), console.Plural(r.Jobs, "job"), a.Exact(r.Newest))
 }
 
 // digestText says whether a checksum confirmed the content.
@@ -151,8 +151,9 @@ func printBackups(a *cli.App) error {
 		return nil
 	}
 	var rows [][]string
+	zone := a.Zone()
 	for _, f := range list {
-		rows = append(rows, []string{text.When(f.Made.Local(), time.Now(), f.Made.Second() != 0), console.Size(f.Bytes), backupOrigin(f), f.Path})
+		rows = append(rows, []string{text.When(f.Made.In(zone), time.Now(), f.Made.Second() != 0), console.Size(f.Bytes), backupOrigin(f), f.Path})
 	}
 	return a.Table([]string{"MADE", "SIZE", "WHAT", "PATH"}, rows)
 }
@@ -232,7 +233,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Lost, err = daemon.RestoreLoss(ctx, home, done.Backup); err != nil {
 		return explainRunning(err)
 	}
-	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s\n%s", done.Backup.Path, backupContents(done.Backup), home, loses(done.Lost, 0))
+	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s\n%s", done.Backup.Path, backupContents(a, done.Backup), home, loses(a, done.Lost, 0))
 	if err := a.Confirm(ctx, yes, loss, "restore it?"); err != nil {
 		return err
 	}
@@ -241,7 +242,7 @@ func restoreBackup(ctx context.Context, a *cli.App, path string, yes bool) error
 	if done.Held, done.Kept, err = daemon.RestoreBackup(ctx, home, path); err != nil {
 		return explainRunning(err)
 	}
-	text := fmt.Sprintf("restored %s: %s", done.Backup.Path, backupContents(done.Backup))
+	text := fmt.Sprintf("restored %s: %s", done.Backup.Path, backupContents(a, done.Backup))
 	if done.Kept != "" {
 		text += "\n" + wayBack(a, done.Kept, done.Lost)
 	}
@@ -288,7 +289,7 @@ func explainRunning(err error) error {
 }
 
 // loses says what the backup does not have: everything that happened after it was made. files are those of the home that changed since.
-func loses(l daemon.BackupLoss, files int64) string {
+func loses(a *cli.App, l daemon.BackupLoss, files int64) string {
 	changed := ""
 	if files > 0 {
 		changed = "\nalso not in it: what changed since in " + console.Plural(files, "file") + " of the home"
@@ -303,10 +304,10 @@ func loses(l daemon.BackupLoss, files int64) string {
 		return "there is no database yet" + changed
 	// The copy and the database have different instance ids: they never were the same hob.
 	case l.Foreign:
-		return "they are of different hobs: what this one knows, up to " + console.Exact(l.Newest) + ", is not in it" + changed
+		return "they are of different hobs: what this one knows, up to " + a.Exact(l.Newest) + ", is not in it" + changed
 	}
 	return fmt.Sprintf("what happened since is not in it: %s, %s, %s sent, up to %s",
-		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), console.Exact(l.Newest)) + changed
+		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), a.Exact(l.Newest)) + changed
 }
 
 // heldAndNext ends the text of a restore: what waits for the owner's decision, and how to start hob.

@@ -182,12 +182,12 @@ func createWhole(ctx context.Context, a *cli.App, key backupKeyFlags, o daemon.W
 	if err != nil {
 		return explainRunning(err)
 	}
-	return a.Done(w, fmt.Sprintf("wrote %s (%s)\n%s", w.Path, console.Size(w.Bytes), wholeContents(w)))
+	return a.Done(w, fmt.Sprintf("wrote %s (%s)\n%s", w.Path, console.Size(w.Bytes), wholeContents(a, w)))
 }
 
 // wholeContents says what a backup of everything has, and what it has not.
-func wholeContents(w daemon.WholeBackup) string {
-	text := fmt.Sprintf("it has the database (%s), and %s of config, workspace, artifacts and skills", backupContents(w.Database), console.Plural(int64(max(w.Files-1, 0)), "file"))
+func wholeContents(a *cli.App, w daemon.WholeBackup) string {
+	text := fmt.Sprintf("it has the database (%s), and %s of config, workspace, artifacts and skills", backupContents(a, w.Database), console.Plural(int64(max(w.Files-1, 0)), "file"))
 	switch {
 	case w.Secrets && !w.Encrypted:
 		text += "\nit contains secrets and is not encrypted: whoever reads the file has them"
@@ -264,7 +264,7 @@ func verifyCopy(ctx context.Context, a *cli.App, path string) error {
 		return a.Document(r)
 	}
 	a.Say("%s is whole and sound: %s\nsize %s · schema %d · written by hob %s · instance %s\n%s",
-		r.Path, backupContents(r), console.Size(r.Bytes), r.Schema, console.OrDash(r.Version), r.Instance, digestText(r))
+		r.Path, backupContents(a, r), console.Size(r.Bytes), r.Schema, console.OrDash(r.Version), r.Instance, digestText(r))
 	return nil
 }
 
@@ -278,7 +278,7 @@ func verifyWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupKe
 	if a.JSON {
 		return a.Document(w)
 	}
-	a.Say("%s is whole and sound, made %s by hob %s\n%s\nevery file matches its SHA-256", w.Path, console.Exact(w.Made), console.OrDash(w.Version), wholeContents(w))
+	a.Say("%s is whole and sound, made %s by hob %s\n%s\nevery file matches its SHA-256", w.Path, a.Exact(w.Made), console.OrDash(w.Version), wholeContents(a, w))
 	return nil
 }
 
@@ -292,14 +292,14 @@ func restoreWhole(ctx context.Context, a *cli.App, path string, k daemon.BackupK
 	done, err := daemon.RestoreWhole(ctx, home, path, k, func(w daemon.WholeRestore) error {
 		stop()
 		loss := fmt.Sprintf("this puts the backup %s of %s in the place of config, workspace, artifacts, skills and database of %s\n%s\nwhat it replaces is kept in %s",
-			path, console.Exact(w.Backup.Made), home, loses(w.Lost, w.Newer), w.Kept)
+			path, a.Exact(w.Backup.Made), home, loses(a, w.Lost, w.Newer), w.Kept)
 		return a.Confirm(ctx, yes, loss, "restore it?")
 	})
 	stop()
 	if err != nil {
 		return explainRunning(err)
 	}
-	text := fmt.Sprintf("restored %s: %s", path, backupContents(done.Backup.Database))
+	text := fmt.Sprintf("restored %s: %s", path, backupContents(a, done.Backup.Database))
 	if done.Kept != "" {
 		text += "\nwhat was there before is kept in " + done.Kept
 	}

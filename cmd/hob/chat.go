@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,15 +28,16 @@ const maxInput = 900 << 10
 func chatCommand(a *cli.App) *cobra.Command {
 	var session string
 	var attach []string
-	var noWait, resume, verbose bool
+	var noWait, resume, verbose, typed bool
 	cmd := &cobra.Command{
 		Use: "chat [TEXT] [-]", Short: "Say one thing and see the answer, or talk",
-		Long: "With a text, or with one on standard input, hob chat says it and shows the answer. A - after a text adds standard input to it.\n" +
+		Long: "With a text hob chat says it and shows the answer. A - after the text sends standard input along, as a file of text of others:\n" +
+			"hob then asks before it acts on it. Standard input without a text is such a file too. With --typed it is what you say.\n" +
 			"On a terminal without a text it is a conversation: Alt-Enter or Ctrl-J begins another line, and so does \\ at the\n" +
 			"end of one; a paste is one message; \"\"\" begins and ends a text of several lines; Ctrl-R searches the history,\n" +
 			"Tab completes; Ctrl-C stops what hob is doing (what is queued after it goes on), Ctrl-D leaves; /attach FILE\n" +
 			"sends a file with the next message. With TERM=dumb the system edits the line, and Ctrl-C leaves.",
-		Example: "  hob chat\n  hob chat \"remind me in 20m to stretch\"\n  hob chat --attach photo.jpg \"what is this?\"\n  df -h | hob chat --session disks\n  df -h | hob chat \"which disk is full?\" -",
+		Example: "  hob chat\n  hob chat \"remind me in 20m to stretch\"\n  hob chat --attach photo.jpg \"what is this?\"\n  df -h | hob chat \"which disk is full?\" -\n  hob chat --typed --session garden < plan.md",
 		Args:    cobra.ArbitraryArgs, ValidArgsFunction: cli.Words(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := cli.Joined(args)
@@ -51,15 +53,22 @@ func chatCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// Without a "-" a typed message leaves standard input alone: a loop of a shell may read it.
+			// Without a "-" a message in the arguments leaves standard input alone: a loop of a shell may read it.
 			last := len(args) - 1
 			if dash := last >= 0 && args[last] == "-"; dash || text == "" && !cli.IsTerminal(a.In) {
-				input, err := readInput(a, len(files) > 0)
-				if err != nil {
-					return err
+				if dash {
+					text = cli.Joined(args[:last])
 				}
-				if text = input; dash {
-					text = strings.TrimSpace(cli.Joined(args[:last]) + "\n\n" + input)
+				input, err := readInput(a, len(files) > 0)
+				switch {
+				case err != nil:
+					return err
+				// A terminal's own paste is typed, and so is what the owner says is. Anything else is text of others.
+				case typed, text == "" && cli.IsTerminal(a.In):
+					text = strings.TrimSpace(text + "\n\n" + string(input))
+				case len(input) > 0:
+					files = append(files, client.Attachment{Name: "stdin.txt", Data: input})
+					a.Note("hob attaches standard input as stdin.txt and treats it as text of others; if you wrote it, add --typed")
 				}
 			}
 			m := client.Message{Text: text, Session: session, Attachments: files}
@@ -73,26 +82,29 @@ func chatCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringArrayVar(&attach, "attach", nil, "send a `FILE` along; may be given up to 10 times")
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show in a question the exact form of the call that it is about")
 	cmd.Flags().BoolVar(&resume, "resume", false, "choose one of your conversations and go on with it (on a terminal)")
+	cmd.Flags().BoolVar(&typed, "typed", false, "what comes on standard input is your own text, as if you had typed it")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "leave the message and do not wait for the answer")
 	cli.CompleteFlag(cmd, "session", cli.Complete(a, api.Sessions))
 	return cmd
 }
 
-// readInput reads the message from standard input. It may be empty only if a file is attached.
-func readInput(a *cli.App, attached bool) (string, error) {
+// readInput reads standard input. It may be empty only if a file is attached.
+func readInput(a *cli.App, attached bool) ([]byte, error) {
 	// One byte more than allowed shows that there was more.
 	b, err := io.ReadAll(io.LimitReader(a.In, maxInput+1))
 	if err != nil {
-		return "", fmt.Errorf("read the message: %w", err)
+		return nil, fmt.Errorf("read the message: %w", err)
 	}
 	if len(b) > maxInput {
-		return "", cli.Usage("put it into a file and name the file", "the message is over %s long", console.Size(maxInput))
+		return nil, cli.Usage("put it into a file and name the file", "the message is over %s long", console.Size(maxInput))
 	}
-	text := strings.TrimSpace(string(b))
-	if text == "" && !attached {
-		return "", cli.Usage(`for example: hob chat "remind me in 20m to stretch"`, "there is no message")
+	if len(bytes.TrimSpace(b)) > 0 {
+		return b, nil
 	}
-	return text, nil
+	if !attached {
+		return nil, cli.Usage(`for example: hob chat "remind me in 20m to stretch"`, "there is no message")
+	}
+	return nil, nil
 }
 
 // chatCursor is the file that keeps how far the person has read. The conversation shows what came in since, and
@@ -130,7 +142,13 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 		}
 		// With a person at the terminal, a question of the turn is asked at once. Otherwise the command ends
 		// with exit code 5 and the question stays open.
-		o.Ask = console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask
+		prompter := console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler))
+		o.Ask = func(ctx context.Context, prompt string) (string, error) {
+			if err := a.DropTyped(); err != nil {
+				return "", err
+			}
+			return prompter.Ask(ctx, prompt)
+		}
 	}
 	// Say returns when the turn has ended, or when it waits for an answer that cannot be asked for here.
 	answer, err := o.Say(ctx, m)

@@ -10,6 +10,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
+	"hob/daemon/api"
 	"hob/daemon/api/client"
 )
 
@@ -117,12 +118,16 @@ func configError(err error) error {
 	return &cli.Problem{Code: cli.ExitFailed, Text: list.Error(), Doc: config.Report{Problems: list}}
 }
 
-// tell says when a change takes effect: a running daemon of this home watches the file, and loads it when it has been quiet for a moment.
-func (k configCommands) tell(cmd *cobra.Command) {
+// tell says when a change takes effect: a running daemon of this home watches the file, and loads it when it has been quiet for a moment. budget
+// reports that caps may have changed.
+func (k configCommands) tell(cmd *cobra.Command, budget bool) {
 	if home, _, err := k.app.HomeDir(); err == nil {
 		// A system-wide hob does not count, because it has another config.
-		if _, err := client.Find(cmd.Context(), home, false); err == nil {
+		if c, err := client.Find(cmd.Context(), home, false); err == nil {
 			k.app.Note("the running hob takes it within a second")
+			if b, err := client.Show(cmd.Context(), c, api.ShowBudget, ""); budget && err == nil && b.Set {
+				k.app.Note("but the caps that hob budget set has stored hold over [budget]; back to the config: hob budget set --config")
+			}
 			return
 		}
 	}

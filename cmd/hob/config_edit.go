@@ -86,7 +86,7 @@ func (k configCommands) edit(cmd *cobra.Command, path string) (err error) {
 		return err
 	}
 	k.app.Say("%s is changed", path)
-	k.tell(cmd)
+	k.tell(cmd, true)
 	return nil
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 	"hob/config"
 	"hob/config/document"
 	"hob/config/schema"
+	"hob/daemon/api/client"
 	"hob/daemon/secret"
 )
 
@@ -98,6 +101,7 @@ func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 			return errors.Join(configError(refused(err)), undo())
 		}
 	}
+	zone := k.zoneBefore(cmd.Context(), path, list)
 	// A running daemon watches the file and loads the change from it.
 	if err := setup.Save(path, before, next); err != nil {
 		return errors.Join(err, undo())
@@ -129,8 +133,29 @@ func (k configCommands) set(cmd *cobra.Command, list []document.Change) error {
 			k.app.Say("%s = %s", s.Key, s.Text())
 		}
 	}
-	k.tell(cmd)
-	return nil
+	k.tell(cmd, slices.ContainsFunc(list, func(c document.Change) bool { return strings.HasPrefix(c.Key, "budget") }))
+	return zone()
+}
+
+// zoneBefore reads the owner's zone before it is changed. What it returns says which jobs keep it.
+func (k configCommands) zoneBefore(ctx context.Context, path string, list []document.Change) func() error {
+	zoned := slices.ContainsFunc(list, func(c document.Change) bool { return c.Key == "owner.timezone" || c.Key == "owner" })
+	c, err := client.Find(ctx, filepath.Dir(path), false)
+	if !zoned || err != nil {
+		return func() error { return nil }
+	}
+	zone := cli.OwnersZone(ctx, c).String()
+	// The running hob takes a change of the file a little later.
+	if now, err := k.inForce(path, []document.Change{{Key: "owner.timezone"}}); err == nil && len(now) == 1 && now[0].From != config.FromDefault {
+		zone = now[0].Text()
+	}
+	return func() error {
+		text, err := setup.KeptZone(ctx, c, zone)
+		if text != "" && !slices.ContainsFunc(list, func(c document.Change) bool { return c.Value == zone }) {
+			k.app.Note(text)
+		}
+		return err
+	}
 }
 
 // refused takes what a mistake would switch off out of an error: the change was not made.

@@ -82,6 +82,7 @@ type cronCall struct {
 // a job gets its flag there.
 func (c *cronCall) flags(cmd *cobra.Command, name string) {
 	cli.FieldFlags(cmd, &c.Draft, scheduler.JobFields())
+	cli.CompleteFlag(cmd, "tz", cli.Zones)
 	f := cmd.Flags()
 	f.Lookup("name").Usage = name
 	// On the command line the limits are two flags; the tool has one text "tools=… tokens=…" for both.
@@ -217,7 +218,7 @@ func cronRemoveCommand(a *cli.App) *cobra.Command {
 	return cli.Remove(a, cli.Removal[api.Job]{
 		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Example: "  hob cron rm tea\n  hob cron rm --yes tea", Args: cli.Exactly(1, "one JOB"), Row: api.ShowJob,
 		Loss: func(j api.Job) string {
-			return fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", j.Name, console.Period(j.Spec), console.CellText(j.Prompt))
+			return fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", j.Name, j.SpecText(), console.CellText(j.Prompt))
 		},
 		Remove: func(ctx context.Context, j api.Job) error {
 			return changeJob(ctx, a, cronCall{Action: "remove", Draft: scheduler.Draft{Name: j.Name}})
@@ -269,22 +270,19 @@ func changeJob(ctx context.Context, a *cli.App, in cronCall) error {
 	return a.Document(withNotes(storedTrigger(ctx, c, api.ShowJob, job.Name, made.Jobs[0]), job.Notes))
 }
 
-// jobSaid is what the tool says about a job, with readable time spans. On a terminal its next times are as people say them.
+// jobSaid is what the tool says about a job. On a terminal its next times are as people say them.
 func jobSaid(job scheduler.View, message string, terminal bool, now time.Time) string {
-	shown := console.Period(job.Spec)
 	head, rest, dated := strings.Cut(message, "\nnext: ")
-	if zone, err := scheduler.Zone(job.Zone); terminal && dated && err == nil {
-		if strings.HasPrefix(job.Spec, "at ") {
-			shown = "once"
-		}
-		var times []string
-		for _, t := range job.Next[:min(len(job.Next), 3)] {
-			times = append(times, text.When(t.In(zone), now, t.Second() != 0))
-		}
-		_, rest, _ = strings.Cut(rest, "\n")
-		message = head + "\nnext: " + strings.Join(times, ", ") + "\n" + rest
+	zone, err := scheduler.Zone(job.Zone)
+	if !terminal || !dated || err != nil {
+		return message
 	}
-	return strings.Replace(message, job.Spec, shown, 1)
+	var times []string
+	for _, t := range job.Next[:min(len(job.Next), 3)] {
+		times = append(times, text.When(t.In(zone), now, t.Second() != 0))
+	}
+	_, rest, _ = strings.Cut(rest, "\n")
+	return head + "\nnext: " + strings.Join(times, ", ") + "\n" + rest
 }
 
 // withNotes adds to a stored job the notes on defaults that the call assumed; they are not stored.

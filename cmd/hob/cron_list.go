@@ -26,15 +26,23 @@ func jobClock(j scheduler.View) func(time.Time) string {
 	return func(t time.Time) string { return console.InZone(t, zone, fine) }
 }
 
-// jobState is the next time, or the reason why there is none. clock is the owner's: only a job in another zone names its zone.
-func jobState(j scheduler.View, clock cli.Clock) string {
+// jobCells are the schedule of a job and its next time, or the reason why there is none. clock is the owner's, and so is the next time. The
+// schedule of a job in another zone names that zone.
+func jobCells(j scheduler.View, clock cli.Clock) (schedule, next string) {
+	schedule = j.Schedule()
 	if j.Broken != "" {
-		return "broken" // hob cron show has the reason
+		return schedule, "broken" // hob cron show has the reason
 	}
 	zone, err := scheduler.Zone(j.Zone)
 	local := err == nil && len(j.Next) > 0 && text.When(j.Next[0].In(zone), time.Now(), false) == clock(j.Next[0])
-	state, _ := j.State(local, time.Now())
-	return state
+	next, runs := j.State(local, time.Now())
+	if runs && !local && j.Next[0].Second() == 0 {
+		next = clock(j.Next[0])
+		if strings.HasPrefix(j.Spec, "cron ") {
+			schedule += ", " + j.Zone
+		}
+	}
+	return schedule, next
 }
 
 // jobInWords replaces the estimate and the backoff of a job by sentences. The other bytes stay, so that the
@@ -68,7 +76,8 @@ func cronListCommand(a *cli.App) *cobra.Command {
 		Route: api.Jobs, Short: "List the jobs with their next times, those that run next first", None: "there are no jobs yet; make one with: hob cron add",
 		Head: []string{"JOB", "SCHEDULE", "NEXT", "PROMPT"},
 		Row: func(j scheduler.View, clock cli.Clock) []string {
-			return []string{j.Name, j.Schedule(), jobState(j, clock), j.Prompt}
+			schedule, next := jobCells(j, clock)
+			return []string{j.Name, schedule, next, j.Prompt}
 		},
 	})
 }
@@ -77,9 +86,12 @@ func cronListCommand(a *cli.App) *cobra.Command {
 // owner's.
 func cronShowCommand(a *cli.App) *cobra.Command {
 	return cli.Show(a, api.ShowJob, "JOB", "Show a job with its next times, in its own zone", func(j api.Job, raw json.RawMessage, _ cli.Clock) error {
-		sheet := console.Sheet{Clock: jobClock(j), Text: func(key, text string) string {
-			if key == "spec" || key == "max_late" {
-				return console.Period(text)
+		clock := jobClock(j)
+		sheet := console.Sheet{Clock: clock, Hide: []string{"words"}, Text: func(key, text string) string {
+			if at, err := time.Parse("at "+time.RFC3339, text); key == "spec" && err == nil {
+				return "once, " + clock(at)
+			} else if key == "spec" {
+				return j.SpecText()
 			}
 			return text
 		}}

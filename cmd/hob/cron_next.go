@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/config"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/scheduler"
@@ -46,6 +44,7 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 	}
 	cli.FieldFlags(cmd, &p.Draft, scheduleFields())
 	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: the job's, else yours)")
+	cli.CompleteFlag(cmd, "tz", cli.Zones)
 	cmd.Flags().StringVar(&p.after, "after", "", "start after this RFC 3339 instant (default now)")
 	cmd.Flags().IntVarP(&p.n, "number", "n", 3, "how many times")
 	return cmd
@@ -112,16 +111,7 @@ func previewZone(a *cli.App, tz string) (*time.Location, error) {
 	if tz != "" {
 		return parseZone(tz)
 	}
-	home, _, err := a.HomeDir()
-	if err != nil {
-		return nil, err
-	}
-	// A file that cannot be read has no zone; hob config validate says what is wrong with it.
-	c, _, err := config.Load(filepath.Join(home, "config.toml"), environment())
-	if err != nil {
-		return time.Local, nil //nolint:nilerr // a preview needs no config
-	}
-	return zoneOrLocal(c.Owner.Timezone), nil
+	return a.Zone(), nil
 }
 
 // jobTimes computes the times of an existing job, even if it is paused. The next times of the job's row are

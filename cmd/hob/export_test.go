@@ -24,7 +24,16 @@ var (
 	PairingCommand = pairingCommand
 	PseudoVersion  = pseudoVersion
 	PercentText    = percentText
+	InShort        = inShort
+	ShortSpan      = shortSpan
 )
+
+// UpgradeRefused reports whether hob upgrade --check counts an upgrade as refused.
+func UpgradeRefused(from, to int, free, needs int64) bool {
+	r := upgradeCheck{}
+	r.Database.From, r.Database.To, r.Database.Free, r.Database.Needs = from, to, free, needs
+	return r.refused()
+}
 
 // KeyChange is what hob config set changes.
 type KeyChange = document.Change

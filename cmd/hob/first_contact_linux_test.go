@@ -182,7 +182,7 @@ func (c *contact) chooses() {
 	c.says(sam, "", "make tea")
 	question := c.hears(sam, "Which tea?")
 	if c.kind == "irc" {
-		c.hears(sam, "2. black") // a line of its own
+		c.hears(sam, "(Answer with the number") // the last line of the question, which IRC carries line by line
 	}
 	c.picks(sam, question, "2")
 	c.hears(sam, "the owner answered: black")
@@ -313,7 +313,8 @@ func (c *contact) counts(where, text string, n int) {
 func soon(reached func() bool) bool {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	end := time.After(time.Minute)
+	// IRC takes a line every two seconds: after a restart an answer waits half a minute behind others, also on an idle machine.
+	end := time.After(3 * time.Minute)
 	for !reached() {
 		select {
 		case <-look.C:

@@ -12,6 +12,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/event"
 	"hob/daemon/secret"
 	"hob/scheduler/webhook"
 )
@@ -54,7 +55,7 @@ func hookListCommand(a *cli.App) *cobra.Command {
 		Route: api.Webhooks, Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
 		Head: []string{"HOOK", "KIND", "STATE", "URL", "DELIVER", "PROMPT"},
 		Row: func(h webhook.View, _ cli.Clock) []string {
-			return []string{h.Name, h.Kind, hookState(h), h.URL, string(h.Deliver), console.OneLine(h.Prompt)}
+			return []string{h.Name, h.Kind, hookState(h) + event.PlainMark(h.Plain), h.URL, string(h.Deliver), console.OneLine(h.Prompt)}
 		},
 	})
 }
@@ -124,7 +125,11 @@ func hookAddCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printMadeHook(a, h, fmt.Sprintf("webhook %s (%s) receives at %s", h.Name, h.Kind, h.URL))
+			said := fmt.Sprintf("webhook %s (%s) receives at %s", h.Name, h.Kind, h.URL)
+			if h.NeedsModel {
+				said += "\n" + event.NeedsModel
+			}
+			return printMadeHook(a, h, said)
 		},
 	}
 	cli.FieldFlags(cmd, &d, webhook.Fields())

@@ -35,9 +35,12 @@ func hookRunsCommand(a *cli.App) *cobra.Command {
 		Row:    func(r api.Fire, clock cli.Clock) []string { return hookRunCells(r, clock, answers) },
 	}
 	cmd := &cobra.Command{
-		Use: "runs HOOK", Short: "List what a webhook was sent and what hob answered, newest first", Args: cli.Exactly(1, "one HOOK"),
+		Use: "runs [HOOK]", Short: "List what a webhook was sent and what hob answered, newest first", Args: cli.AtMost(1, "one HOOK"),
 		ValidArgsFunction: cli.Complete(a, api.Webhooks), Example: "  hob hook runs deploys\n  hob hook runs deploys --state failed",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.ListRows(cmd.Context(), a, named(l, "hook"), f)
+			}
 			name, err := hookAnswers(cmd.Context(), a, args[0], answers)
 			if err != nil {
 				return err

@@ -29,7 +29,7 @@ func layoutFor(ctx context.Context, c *client.Client, out *os.File) (layout, err
 	if err != nil {
 		return layout{}, err
 	}
-	return layout{zone: zoneOrLocal(s.Zone), width: cli.Columns(out), now: time.Now()}, nil
+	return layout{zone: cli.ZoneOrLocal(s.Zone), width: cli.Columns(out), now: time.Now()}, nil
 }
 
 // showPage reads a row and prints its page, with times in the owner's zone.
@@ -54,18 +54,6 @@ func showPage[R any](ctx context.Context, a *cli.App, s api.Show[R], id string, 
 		return err
 	}
 	return a.Text(page(row, p))
-}
-
-// zoneOrLocal is the zone of an IANA name, or the zone of this machine if the name is unknown here.
-func zoneOrLocal(name string) *time.Location {
-	if name == "" {
-		return time.Local
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return time.Local
-	}
-	return zone
 }
 
 // at is an instant with its zone, to the second.

@@ -108,14 +108,14 @@ func seen(t *testing.T, width int, args ...string) string {
 	return strings.ReplaceAll(<-printed, "\r\n", "\n")
 }
 
-// TestLists is every list, with fixed rows, on terminals of two widths: no line is wider, and nothing acts on the terminal.
+// TestLists is every list, with fixed rows, on terminals of three widths (N45: the narrow one has lists): no line is wider, and nothing acts on the terminal.
 func TestLists(t *testing.T) {
 	home := scripted(t)
 	lists := []string{
 		"cron list", "cron show plants", "cron runs morning", "turns list", "inbox list", "outbox list", "sessions list --all", "approvals list", "grants list", "tool list", "audit",
 		"model list --configured", "channels list",
 	}
-	for _, width := range []int{80, 200} {
+	for _, width := range []int{50, 80, 200} {
 		var b strings.Builder
 		for _, list := range lists {
 			name := "hob " + list

@@ -87,7 +87,7 @@ func (f logsFlags) query(cmd *cobra.Command, now time.Time) (logfile.Query, erro
 // Both ways print the same lines, because the daemon reads the same file. Asking it also works for the group hob of a
 // system-wide service, whose members may not read the home.
 func showLogs(ctx context.Context, a *cli.App, q logfile.Query, follow bool) error {
-	w := logWriter{color: !a.JSON && a.Color(a.Out), zone: time.Local}
+	w := logWriter{color: !a.JSON && a.Color(a.Out), zone: a.Zone()}
 	said := follow // something was printed, or will be
 	each := func(line []byte) error {
 		said = true
@@ -168,7 +168,7 @@ func (w logWriter) line(raw []byte) string {
 		case "err":
 			fault = text
 		default:
-			rest = append(rest, m.Key+" "+text)
+			rest = append(rest, m.Key+" "+shortSpan(text))
 		}
 	}
 	if turn != "" {
@@ -183,6 +183,18 @@ func (w logWriter) line(raw []byte) string {
 	}
 	// A stack trace has several lines; the indent shows that they belong together.
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}
+
+// shortSpan rounds a time span as Go writes it: 262.312286ms becomes 262ms. Other texts stay.
+func shortSpan(text string) string {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil || !strings.Contains(text, "."):
+		return text
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
 }
 
 // instant shows a time in the zone of this terminal, to the millisecond.

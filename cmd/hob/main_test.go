@@ -90,7 +90,7 @@ func modelServer(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("MODEL_URL", s.URL)
 }
 
-// tried is a model that passes the trial of hob model test, and answers everything else with one sentence.
+// tried is a model that passes the trial of hob model test, and answers everything else with one sentence. It can write its thinking into the text.
 func tried(r llmtest.Request) llmtest.Turn {
 	last := r.Messages[len(r.Messages)-1]
 	switch {
@@ -98,6 +98,11 @@ func tried(r llmtest.Request) llmtest.Turn {
 		return llmtest.Streamed(llmtest.Say("The receipt is 731."))
 	case strings.HasPrefix(last.Content, "Report the number"):
 		return llmtest.Streamed(llmtest.Use("report_number", `{"number":4817}`))
+	case strings.Contains(last.Content, "think first"):
+		return llmtest.Streamed(llmtest.Say("<think>I am thinking.</think>I have thought."))
+	case strings.Contains(last.Content, "recite your key"): // in two pieces
+		return llmtest.Turn{Raw: `data: {"choices":[{"index":0,"delta":{"content":"It is canary-"}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"content":"4711-key."},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"}
 	}
 	return llmtest.Streamed(llmtest.Say("Hello from the scripted model."))
 }

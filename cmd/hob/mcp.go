@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,10 +44,10 @@ func mcpCommand(a *cli.App, reference func() config.Reference) *cobra.Command {
 	)
 }
 
-// mcpProblem says what is wrong with a server, or that flat = true does not hold for some of its tools.
+// mcpProblem says what is wrong with a server: also that flat = true does not hold for some of its tools, and that hob skips some of what it sends.
 func mcpProblem(s api.MCPServer) string {
 	if s.Problem != "" || len(s.Behind) == 0 {
-		return s.Problem
+		return cmp.Or(s.Problem, s.Skipped)
 	}
 	return "only through the tool \"tool\": " + strings.Join(s.Behind, "; ")
 }
@@ -141,6 +142,9 @@ func (m mcpCommands) show(o api.MCPOffer) error {
 	}
 	lines := []string{fmt.Sprintf("%s: %s (%s)", o.Server, o.Reach, o.Goes)}
 	lines = append(lines, fmt.Sprintf("calls itself %s, speaks %s, answered in %d ms, hash %s", console.OrDash(o.Name), o.Protocol, o.MS, o.Hash[:12]))
+	if o.Skipped != "" {
+		lines = append(lines, o.Skipped)
+	}
 	for _, may := range o.Allows {
 		lines = append(lines, "your config: "+may)
 	}
@@ -150,14 +154,37 @@ func (m mcpCommands) show(o api.MCPOffer) error {
 	case len(o.Changes) == 0:
 		lines = append(lines, "it offers no tools")
 	}
-	return m.app.Text(console.Clean(strings.Join(append(lines, o.Changes...), "\n")) + "\n")
+	changes := o.Changes
+	if cli.IsTerminal(m.app.Out) {
+		changes = inShort(changes, o.Server)
+	}
+	return m.app.Text(console.Clean(strings.Join(append(lines, changes...), "\n")) + "\n")
+}
+
+// inShort shows new tools to a person: the first sentence of what the server says of each, without schemas. All other changes stay as they are.
+func inShort(lines []string, server string) (short []string) {
+	cut := false
+	for _, line := range lines {
+		if strings.HasPrefix(line, "    takes ") || strings.HasPrefix(line, "    returns ") {
+			cut = true
+			continue
+		}
+		if first, rest, more := strings.Cut(line, ". "); more && strings.HasPrefix(line, "- ") && strings.Contains(first, ": “") && rest != "" {
+			line, cut = first+". …”", true
+		}
+		short = append(short, line)
+	}
+	if cut {
+		short = append(short, "all that the model reads of them: hob --json mcp test "+server)
+	}
+	return short
 }
 
 // toolsCommand makes hob mcp tools.
 func (m mcpCommands) toolsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "tools [SERVER]", Short: "List the tools that you have accepted", Args: cli.AtMost(1, "one SERVER"), ValidArgsFunction: cli.Complete(m.app, api.MCPServers),
-		Long:    "List the tools that you have accepted, under the names by which hob calls them. With SERVER, --json has the schemas of their parameters and results too.",
+		Long:    "List the tools that you have accepted, under the names by which hob calls them: a name that models cannot use is shown with the server's. With SERVER, --json has the schemas of their parameters and results too.",
 		Example: "  hob mcp tools\n  hob --json mcp tools notes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list []api.MCPServer
@@ -188,7 +215,11 @@ func (m mcpCommands) showTools(list []api.MCPServer) error {
 			case t.ReadOnly:
 				kind = "reads"
 			}
-			all, rows = append(all, t), append(rows, []string{t.Name, kind, s.State, console.CellText(t.Description)})
+			says := console.CellText(t.Description)
+			if t.Original != "" { // look-alike characters as code points
+				says = "(it calls it " + strconv.QuoteToASCII(t.Original) + ") " + says
+			}
+			all, rows = append(all, t), append(rows, []string{t.Name, kind, s.State, says})
 		}
 	}
 	switch {

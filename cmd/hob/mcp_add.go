@@ -291,8 +291,12 @@ func (m mcpCommands) add(ctx context.Context, list []mcpDraft, yes bool) error {
 		if down != nil {
 			return &cli.Problem{Code: cli.ExitFailed, Text: "hob does not run, and it installs " + d.Install, Hint: "start it with: hob up"}
 		}
-		m.app.Note(d.Name + ": installing " + d.Install + ", in the sandbox with the network and without install scripts; this may take a minute")
-		got, err := client.Do(ctx, c, api.InstallMCP, d.Name, api.MCPSource{Source: d.Install})
+		var got api.MCPSource
+		what := d.Name + ": installing " + d.Install + ", in the sandbox with the network and without install scripts"
+		err := m.app.Waiting(what, func() (err error) {
+			got, err = client.Do(ctx, c, api.InstallMCP, d.Name, api.MCPSource{Source: d.Install})
+			return err
+		})
 		if err != nil {
 			m.app.Note("nothing was written to config.toml")
 			return err

@@ -20,7 +20,7 @@ const maxServerModels = 20
 // modelCommand makes hob model.
 func modelCommand(a *cli.App) *cobra.Command {
 	return cli.Family("model", "See, try and choose the language models that think for hob",
-		modelListCommand(a), modelTestCommand(a),
+		modelListCommand(a), modelShowCommand(a), modelTestCommand(a),
 		&cobra.Command{
 			Use: "use NAME", Short: "Ask another model first from now on",
 			Long: "Ask another model first from now on, also after a restart. NAME is the NAME of a [models.NAME] in config.toml, or backend/model;\n" +
@@ -153,7 +153,11 @@ func modelCells(m api.Model, clock cli.Clock) []string {
 	if m.Fault != "" {
 		state = m.Fault
 	}
-	return []string{order, m.Name, m.Backend, console.OrDash(m.Model), contextText(m), priceText(m.Local, m.Price.Input, m.Price.Output), state}
+	context := contextText(m)
+	if m.Few {
+		context += " (few tools)"
+	}
+	return []string{order, m.Name, m.Backend, console.OrDash(m.Model), context, priceText(m.Local, m.Price.Input, m.Price.Output), state}
 }
 
 // stateText is what became of the last request to a model that is asked.

@@ -106,7 +106,7 @@ func (l login[R]) run(ctx context.Context, a *cli.App, s api.SignIn) (R, error) 
 	if s.Note != "" {
 		a.Note(s.Note)
 	}
-	a.Print(a.Err, "Then, unless that browser runs on this machine, paste the address that it ends up at here (until "+console.Exact(s.Until)+"):")
+	a.Print(a.Err, "Then, unless that browser runs on this machine, paste the address that it ends up at here (until "+a.Exact(s.Until)+"):")
 	// The two readers of wait end with this command, whichever way it ends.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

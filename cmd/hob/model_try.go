@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/cmd/hob/setup"
 	"hob/daemon/api"
-	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
@@ -32,15 +32,8 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	if err != nil {
 		return err
 	}
-	if name == "" {
-		// The API's name for the model that is asked first.
-		name = "first"
-	}
-	if cli.IsTerminal(a.Err) {
-		a.Note("asking the model, which may take a while …")
-	}
-	// The daemon makes the requests, with the keys and the budget that it has.
-	t, err := client.Do(ctx, c, api.TestModel, name, api.None{})
+	// The daemon makes the requests, with the keys and the budget that it has. "first" is the API's name for the model that is asked first.
+	t, err := setup.TryModel(ctx, a, c, cmp.Or(name, "first"), cmp.Or(name, "the model"))
 	if err != nil {
 		return err
 	}
@@ -56,6 +49,50 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	return err
 }
 
+// modelShowCommand makes hob model show.
+func modelShowCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "show [NAME]", Short: "Show a model, and what its server does in its own way", Args: cli.AtMost(1, "one NAME"),
+		Long: "Show a model: its state, its limits, what its server has refused by name since hob started and what is sent instead, and what hob had to\n" +
+			"repair in its latest answers. NAME is that of a [models.NAME], or backend/model; without it, the model that is asked first is shown.",
+		Example: "  hob model show\n  hob model show ollama/qwen3:8b", ValidArgsFunction: completeModel(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return showPage(cmd.Context(), a, api.ShowModel, cmp.Or(cli.Joined(args), "first"), modelPage)
+		},
+	}
+}
+
+// modelPage is a model as a page.
+func modelPage(m api.ModelDetail, p layout) string {
+	var b strings.Builder
+	line := func(name, text string) { fmt.Fprintf(&b, "%-9s %s\n", name, console.OneLine(text)) }
+	cells := modelCells(m.Model, p.at)
+	fmt.Fprintf(&b, "%s\n", console.OneLine(cells[1]))
+	line("model", strings.TrimSuffix(cells[2]+"/"+cells[3], "/-"))
+	if m.BaseURL != "" {
+		line("server", m.BaseURL)
+	}
+	line("state", cells[6])
+	if m.Backend != "builtin" {
+		line("request", contextText(m.Model)+" tokens at most, an answer "+tokensText(m.MaxOutput))
+	}
+	if m.Few {
+		line("tools", fewTools)
+	}
+	line("price", cells[5])
+	for _, what := range m.Learned {
+		line("learned", what)
+	}
+	line("answers", fmt.Sprintf("%s in the last %s turns", console.Thousands(m.Answers), console.Thousands(m.Turns)))
+	for _, r := range m.Repaired {
+		line("repaired", fmt.Sprintf("%s (%s)", r.What, console.Plural(r.Answers, "answer")))
+	}
+	return b.String()
+}
+
+// fewTools says what a model with few tools gets.
+const fewTools = "requests describe few tools, and the others are found by search (tools = \"all\" in its section changes that)"
+
 // modelTestText is the result as a page: what works, and what the test has used.
 func modelTestText(t api.ModelTest) string {
 	var b strings.Builder
@@ -65,12 +102,24 @@ func modelTestText(t api.ModelTest) string {
 	line("tools", checkText(t.Call, "it calls tools", "it does not call tools"))
 	line("results", checkText(t.Result, "it uses their results", "it does not use their results"))
 	line("images", checkText(t.Vision, "it sees them", "it does not see them"))
+	if t.Context > 0 { // the model could be made
+		line("window", tokensText(t.Context)+" tokens")
+	}
+	if t.Few {
+		line("few", fewTools)
+	}
 	// A model without a known price has tokens but no cost.
 	used, cost := fmt.Sprintf("%s in, %s out", console.Thousands(t.Usage.Input), console.Plural(t.Usage.Output, "token")), "cost unknown"
 	if t.Usage.Priced {
 		cost = fmt.Sprintf("%.6f in the provider's currency", float64(t.Usage.Cost)/1e6)
 	}
 	line("used", used+", "+cost+", "+console.Span(t.TookMS))
+	for _, what := range t.Dialect {
+		line("dialect", what)
+	}
+	for _, what := range t.Learned {
+		line("learned", what)
+	}
 	return b.String()
 }
 

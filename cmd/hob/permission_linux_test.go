@@ -103,6 +103,25 @@ func started(t *testing.T) (home string, c *client.Client) {
 	return home, c
 }
 
+// TestTypedAhead (N40): what was typed before a question was shown answers nothing.
+func TestTypedAhead(t *testing.T) {
+	home, _ := started(t)
+	file := filepath.Join(t.TempDir(), "a.txt")
+	for question, args := range map[string][]string{
+		"[y/N] ": {"tool", "write", "--home", home, "--path", file, "--content", "milk"},
+		"[n]o: ": {"chat", "--home", home, "write " + file + ": milk"},
+	} {
+		cmd, screen, _ := onTerminal(t.Context(), t, args...)
+		if _, err := screen.WriteString("y\nyes\ny"); err != nil {
+			t.Fatal(err)
+		}
+		answered(t, cmd, screen, question, "n\n")
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%v: the file is written", args)
+		}
+	}
+}
+
 // TestNoAtTheTerminal: any answer but yes leaves no open question, also on a terminal that a killed hob has left raw.
 func TestNoAtTheTerminal(t *testing.T) {
 	home, c := started(t)

@@ -161,6 +161,7 @@ func allCommands(withReference bool) []command {
 		{groupInspect, "audit", auditCommand},
 		{groupInspect, "capabilities", capabilitiesCommand},
 		{groupInspect, "logs", logsCommand},
+		{groupInspect, "record", recordCommand},
 		{groupKeep, "model", modelCommand},
 		{groupKeep, "config", func(a *cli.App) *cobra.Command { return configCommand(a, reference) }},
 		{groupKeep, "doctor", func(a *cli.App) *cobra.Command { return doctor.Command(a, built()) }},

@@ -15,7 +15,7 @@ func TestASandboxIsEnteredBeforeMain(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = []string{"HOB_ENTER=3", "GODEBUG=inittrace=1"}
+	cmd.Env = []string{"HOB_ENTER=4", "GODEBUG=inittrace=1"}
 	out, _ := cmd.CombinedOutput() // it ends with an error: there is no order
 	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(string(out), "hob: cannot be confined: ") {
 		t.Fatalf("exit code %d: %s", code, out)

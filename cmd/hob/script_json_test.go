@@ -24,6 +24,7 @@ func masks() []mask {
 		{regexp.MustCompile(`"(\w*_ms|\w*_ns|bytes|wal_bytes|tokens_per_second|ms|in|out|input|tokens|tokens_used|cost_micros|used_micros|event)":[0-9.e+-]+`), `"$1":N`},
 		{regexp.MustCompile(`\b\d+ tokens, cost [0-9.]+`), `N tokens, cost N`},
 		{regexp.MustCompile(`"(code|ext_id|instance|version|digest|call|call_id)":"[^"]+"`), `"$1":"TEXT"`},
+		{regexp.MustCompile(`(absent in )\d+:\d+`), `${1}TEXT`},
 		{regexp.MustCompile(`\b(run:|test_)[0-9a-z]+`), `${1}TEXT`},
 		{regexp.MustCompile(`127\.0\.0\.1:\d+`), `127.0.0.1:PORT`},
 		{regexp.MustCompile(`\b\d+(\.\d+)?(ms|µs)\b|\b\d+ ms\b`), `SPAN`},

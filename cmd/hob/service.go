@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/config"
+	"hob/daemon"
 	"hob/daemon/console"
 	"hob/packaging/service"
 )
@@ -51,7 +54,7 @@ func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Comma
 	return &cobra.Command{
 		Use: verb, Short: short, Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := manage(a, *f, verb)
+			s, err := manage(cmd.Context(), a, *f, verb)
 			if err != nil {
 				return err
 			}
@@ -82,8 +85,8 @@ type managed struct {
 }
 
 // manage finds out which service is meant. Without a flag it is the one that is installed, the user's own
-// first. It only reads; plan and carryOut change things.
-func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
+// first. It only reads; plan and carryOut change things. From here on PATH has no folder that a confined command may write.
+func manage(ctx context.Context, a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if f.user && f.system {
 		return nil, cli.Usage("the user's own needs no root; --system runs for the whole machine", "--user and --system exclude each other")
 	}
@@ -102,6 +105,9 @@ func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	// install without a flag means the user's own service; any other verb means the one that is installed.
 	system := f.system || !f.user && verb != "install" && service.Choose(m)
 	spec := service.Spec{Program: program, System: system, Linger: f.linger}
+	if !system { // root's shell says nothing of the user hob
+		spec.Path = service.SearchPath(os.Getenv("PATH"))
+	}
 	home, named, err := a.HomeDir()
 	if err != nil {
 		return nil, err
@@ -118,7 +124,23 @@ func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &managed{a, manager, m, spec, f}, nil
+	return &managed{a, manager, m, spec, f}, usePath(ctx, home, system && m.OS == "linux")
+}
+
+// systemPath is where programs of the service manager are looked for when no config says which other folders are safe.
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// usePath leaves those folders out of this process's PATH that a command in the sandbox of the home's hob may write. The programs of the
+// service manager run outside every sandbox.
+func usePath(ctx context.Context, home string, system bool) error {
+	if system {
+		home = service.SystemHome
+	}
+	path := systemPath
+	if c, _, _ := config.Load(filepath.Join(home, "config.toml"), os.Environ()); c != nil {
+		path = daemon.SafePath(ctx, home, c)
+	}
+	return os.Setenv("PATH", path)
 }
 
 // offerLinger asks, or says, what a user's service needs to outlive a login, unless the person has agreed already. systemd ends the services of a
@@ -251,7 +273,7 @@ func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 		Use: "status", Short: "Show whether the service is enabled and runs", Args: cli.None,
 		Long: "Show whether the service is enabled and runs, since when, and how often it was restarted. The exit code is 3 when it does not run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := manage(a, *f, "status")
+			s, err := manage(cmd.Context(), a, *f, "status")
 			if err != nil {
 				return err
 			}
@@ -264,7 +286,7 @@ func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 				return err
 			}
 			if !a.JSON {
-				a.Say("%s", serviceText(st))
+				a.Say("%s", serviceText(a, st))
 			} else if st.Running {
 				return a.Document(st)
 			}
@@ -290,7 +312,7 @@ func installHint(scope string) string {
 }
 
 // serviceText shows a state to a person.
-func serviceText(st service.State) string {
+func serviceText(a *cli.App, st service.State) string {
 	if !st.Installed {
 		return "hob is not installed as a " + st.Scope + " service of " + st.Manager + "\n" + installHint(st.Scope)
 	}
@@ -305,10 +327,11 @@ func serviceText(st service.State) string {
 	line("enabled", yes[st.Enabled])
 	line("running", yes[st.Running]+" · "+st.State)
 	if !st.Since.IsZero() {
-		line("since", console.Exact(st.Since))
+		line("since", a.Exact(st.Since))
 	}
 	line("restarts", strconv.Itoa(st.Restarts))
 	line("says", st.Says)
+	line("path", st.Path)
 	if st.Lingers != nil && !*st.Lingers {
 		line("lingers", "no: it stops when you log out (loginctl enable-linger)")
 	}
@@ -330,7 +353,7 @@ func serviceLogs(a *cli.App, f *serviceFlags) *cobra.Command {
 			if a.JSON {
 				return cli.Usage("leave --json out", "the log of the service has no JSON document to show")
 			}
-			s, err := manage(a, *f, "logs")
+			s, err := manage(cmd.Context(), a, *f, "logs")
 			if err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ func exportCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.Text(markdown(s, ends, clock))
+				return a.Text(console.Clean(markdown(s, ends, clock)))
 			})
 		}
 		return cli.Usage("the formats are: jsonl, md", "there is no format %q", *format)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,8 @@ func setupCommand(a *cli.App, reference func() config.Reference) *cobra.Command 
 	return setup.Command(a, setup.Program{
 		Reference: reference, Version: version().Version, Self: self(),
 		Service: func(ctx context.Context, home string) (bool, error) {
-			s, err := manage(a, serviceOf(home), "status")
+			defer restorePath(os.Getenv("PATH"))
+			s, err := manage(ctx, a, serviceOf(home), "status")
 			if err != nil {
 				return false, err
 			}
@@ -30,6 +32,9 @@ func setupCommand(a *cli.App, reference func() config.Reference) *cobra.Command 
 	})
 }
 
+// restorePath puts back the PATH of the shell, with which setup starts hob.
+func restorePath(path string) { _ = os.Setenv("PATH", path) }
+
 // serviceOf are the flags that choose the service of a home. One of the whole machine does not serve the owner's own home.
 func serviceOf(home string) serviceFlags {
 	system := home == service.SystemHome
@@ -38,7 +43,8 @@ func serviceOf(home string) serviceFlags {
 
 // installService is hob service install for a home.
 func installService(ctx context.Context, a *cli.App, home string) error {
-	s, err := manage(a, serviceOf(home), "install")
+	defer restorePath(os.Getenv("PATH"))
+	s, err := manage(ctx, a, serviceOf(home), "install")
 	if err != nil {
 		return err
 	}

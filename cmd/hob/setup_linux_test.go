@@ -337,7 +337,7 @@ func TestSetupWithAModelThatIsNone(t *testing.T) {
 		{question: `cannot do chores for you: it does not call tools(.|\s)*Keep it all the same\? \[y/N\] `, answer: ""},
 	})
 	c.sees(`Which model shall think for hob \[1\]: `)
-	if got := w.files(); len(got) != 1 || got["config.toml"] != "" {
+	if got := w.files(); len(got) != 1 || strings.Contains(got["config.toml"], "=") { // a comment keeps an empty file apart from a damaged one
 		t.Errorf("left: %v", got)
 	}
 	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {

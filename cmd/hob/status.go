@@ -56,7 +56,7 @@ func statusCommand(a *cli.App) *cobra.Command {
 				return watchStatus(cmd.Context(), a)
 			}
 			return cli.ShowRow(cmd.Context(), a, api.ShowStatus, "", func(s api.Status, _ json.RawMessage, _ cli.Clock) error {
-				if err := a.Text(statusView{s}.page(layout{zoneOrLocal(s.Zone), cli.Columns(a.Out), time.Now()})); err != nil || s.Outbox.Ready == 0 {
+				if err := a.Text(statusView{s}.page(layout{cli.ZoneOrLocal(s.Zone), cli.Columns(a.Out), time.Now()})); err != nil || s.Outbox.Ready == 0 {
 					return err
 				}
 				return sayUnsent(cmd.Context(), a)
@@ -81,10 +81,13 @@ func (s statusView) page(p layout) string {
 		}
 		fmt.Fprintln(&b, p.line(fmt.Sprintf("%-10s %s", name, console.OneLine(text))))
 	}
-	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob is %s · since %s (%s) · %s", s.word(), p.at(s.Started), uptimeText(s.UptimeMS), webAddress(s.Address))))
+	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob is %s · up %s since %s · %s", s.word(), uptimeText(s.UptimeMS), p.at(s.Started), webAddress(s.Address))))
 	// What needs attention comes first.
 	for _, t := range s.Trouble {
 		line("trouble", t)
+	}
+	for _, t := range s.Off {
+		line("off", t)
 	}
 	line("model", console.OrDash(s.Model))
 	for _, m := range s.Models {
@@ -121,6 +124,9 @@ func (s statusView) page(p layout) string {
 	line("database", console.Size(s.Database.Bytes+s.Database.WAL)+" on disk")
 	if s.Sandbox.Kind != "" || s.Sandbox.Probing {
 		line("sandbox", sandboxText(s.Sandbox))
+	}
+	if r := s.Recording; r != nil {
+		line("recording", r.Subject+" since "+p.at(r.Began)+"; end it with: hob record stop")
 	}
 	line("version", fmt.Sprintf("%s · start %d", s.Version, s.Epoch))
 	line("home", s.Home)
@@ -224,7 +230,7 @@ func (s statusView) thread() string {
 	if s.Thread.Session != "" {
 		text += " in " + s.Thread.Session
 	}
-	if s.Thread.Title != "" {
+	if s.Thread.Title != "" && s.Thread.Session != "main" { // main is titled by its first message ever
 		text += " (" + s.Thread.Title + ")"
 	}
 	text += fmt.Sprintf(" · %d queued", s.Thread.Queued)
@@ -268,7 +274,7 @@ func showSummary(ctx context.Context, a *cli.App) error {
 	if a.JSON {
 		return a.Document(map[string]string{"state": s.State, "next": s.next()})
 	}
-	a.Say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(layout{zone: zoneOrLocal(s.Zone), now: time.Now()}), s.next())
+	a.Say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(layout{zone: cli.ZoneOrLocal(s.Zone), now: time.Now()}), s.next())
 	return nil
 }
 

@@ -67,7 +67,7 @@ func redrawStatus(a *cli.App) func(statusView, json.RawMessage, error) error {
 			_, why, _ := cli.Explain(lost)
 			text = p.line("hob does not answer: "+why) + "\n"
 		} else {
-			p.zone = zoneOrLocal(s.Zone)
+			p.zone = cli.ZoneOrLocal(s.Zone)
 			text = s.page(p)
 		}
 		return a.Text("\x1b[H" + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J")
@@ -92,7 +92,7 @@ func printStatusChanges(a *cli.App) func(statusView, json.RawMessage, error) err
 		last = text
 		switch {
 		case !a.JSON:
-			return a.Text(console.InZone(time.Now(), zoneOrLocal(s.Zone), true) + " · " + text + "\n")
+			return a.Text(console.InZone(time.Now(), cli.ZoneOrLocal(s.Zone), true) + " · " + text + "\n")
 		case doc == nil:
 			return a.Document(map[string]string{"error": text})
 		default:
@@ -104,7 +104,7 @@ func printStatusChanges(a *cli.App) func(statusView, json.RawMessage, error) err
 // brief is the status on one line, without values that change constantly. It leaves out counters and times,
 // else every second would count as a change.
 func (s statusView) brief() string {
-	p := layout{zone: zoneOrLocal(s.Zone)}
+	p := layout{zone: cli.ZoneOrLocal(s.Zone)}
 	parts := []string{s.word(), s.thread(), console.Plural(s.Questions, "question"), fmt.Sprintf("%d to be sent, %d held", s.Outbox.Ready, s.Outbox.Held), s.schedule(p)}
 	for _, m := range s.Models {
 		if m.Resting != nil || m.LastError != "" {

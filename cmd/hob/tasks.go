@@ -14,6 +14,8 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/event"
+	"hob/scheduler"
 )
 
 // tasksCommand makes hob tasks. Tasks are changed by the tools task_add and task_update, the same that the
@@ -50,7 +52,7 @@ func taskCells(r api.Task, clock cli.Clock) []string {
 	if !r.NotBefore.IsZero() {
 		before = clock(r.NotBefore)
 	}
-	return []string{cli.ID(r.ID), string(r.State), strconv.Itoa(r.Priority), after, before, r.Title, console.OrDash(console.OneLine(console.ToYou(r.Result)))}
+	return []string{cli.ID(r.ID), string(r.State) + event.PlainMark(r.Plain && !r.State.Over()), strconv.Itoa(r.Priority), after, before, r.Title, console.OrDash(console.OneLine(console.ToYou(r.Result)))}
 }
 
 // tasksAddCommand makes hob tasks add.
@@ -58,6 +60,7 @@ func tasksAddCommand(a *cli.App) *cobra.Command {
 	var title, at string
 	var after []int64
 	var priority int
+	var plain bool
 	cmd := &cobra.Command{
 		Use: "add PROMPT", Short: "Add a task; it runs by itself when nothing blocks it", Args: cli.AtLeast(1, "a PROMPT"),
 		Example: "  hob tasks add \"Sort ~/Pictures/in by month\"\n" +
@@ -75,6 +78,7 @@ func tasksAddCommand(a *cli.App) *cobra.Command {
 			set("after", "blocked_by", after)
 			set("not-before", "not_before", at)
 			set("priority", "priority", priority)
+			set("plain", "plain", plain)
 			return changeTask(cmd.Context(), a, "task_add", in)
 		},
 	}
@@ -83,6 +87,7 @@ func tasksAddCommand(a *cli.App) *cobra.Command {
 	f.Int64SliceVar(&after, "after", nil, "`tasks` that must be done first, as in 1,2; their summaries are handed in")
 	f.StringVar(&at, "not-before", "", `when it may run at the earliest: 17:00, "2026-12-24 17:00" or 2h`)
 	f.IntVar(&priority, "priority", 0, "from -100 to 100: the higher runs first")
+	f.BoolVar(&plain, "plain", false, scheduler.PlainField("task").Flag)
 	cli.CompleteFlag(cmd, "after", cobra.NoFileCompletions)
 	return cmd
 }

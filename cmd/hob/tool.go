@@ -34,9 +34,7 @@ func toolCommand(a *cli.App) *cobra.Command {
 		&cobra.Command{
 			Use: "show NAME", Short: "Describe a tool and its fields", Args: cli.Exactly(1, "one NAME"), ValidArgsFunction: cli.Complete(a, api.Tools),
 			Example: "  hob tool show read",
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return cli.ShowRow(cmd.Context(), a, api.Show[console.ToolSpec](api.ShowTool), args[0], func(spec console.ToolSpec, _ json.RawMessage, _ cli.Clock) error { return drawTool(a, spec) })
-			},
+			RunE:    func(cmd *cobra.Command, args []string) error { return showTool(cmd.Context(), a, args[0]) },
 		},
 	)
 	return cmd
@@ -101,8 +99,11 @@ func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 		return a.Text(form.Help())
 	}
 	if err != nil {
+		if code, _, _ := cli.Explain(err); code != cli.ExitUsage {
+			return err
+		}
 		// A usage error has the JSON document of a tool's own refusal, so that callers read one shape.
-		return cli.Refused(err)
+		return cli.Refused(err, "VALIDATION_ERROR")
 	}
 	// Relative paths in the input mean this folder, and the daemon has another one.
 	wd, err := os.Getwd()
@@ -157,7 +158,7 @@ func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (con
 	names := []string{"list", "show"}
 	for _, s := range specs {
 		if s.Name == name && s.Missing != "" {
-			return s, &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("the tool %s cannot work here: %s", name, s.Missing)}
+			return s, cli.Refused(&cli.Problem{Text: fmt.Sprintf("the tool %s cannot work here: %s", name, s.Missing)}, "CONFIG_ERROR")
 		}
 		if s.Name == name {
 			return s, nil
@@ -165,12 +166,12 @@ func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (con
 		names = append(names, s.Name)
 	}
 	if n := console.Nearest(name, names); n != "" {
-		return console.ToolSpec{}, cli.Usage("", "there is no tool %q; did you mean %q?", name, n)
+		return console.ToolSpec{}, cli.Refused(cli.Usage("", "there is no tool %q; did you mean %q?", name, n), "NOT_FOUND")
 	}
 	if strings.Contains(name, "__") { // of an MCP server that is not in use
-		return console.ToolSpec{}, cli.Usage("see why with: hob mcp list", "there is no tool %q now", name)
+		return console.ToolSpec{}, cli.Refused(cli.Usage("see why with: hob mcp list", "there is no tool %q now", name), "NOT_FOUND")
 	}
-	return console.ToolSpec{}, cli.Usage("list them with: hob tool list", "there is no tool %q", name)
+	return console.ToolSpec{}, cli.Refused(cli.Usage("list them with: hob tool list", "there is no tool %q", name), "NOT_FOUND")
 }
 
 // printOutcome prints what a tool answered; a failure is the exit code too. With --json it is the whole answer
@@ -193,6 +194,26 @@ func printOutcome(a *cli.App, out api.Outcome) error {
 		text = console.Clean(text)
 	}
 	return a.Text(strings.TrimRight(text, "\n") + "\n")
+}
+
+// showTool describes a tool, also one that cannot work here, with what it needs.
+func showTool(ctx context.Context, a *cli.App, name string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	spec, err := specOf(ctx, a, c, name)
+	switch {
+	case spec.Name == "":
+		return err
+	case err == nil:
+		draw := func(spec console.ToolSpec, _ json.RawMessage, _ cli.Clock) error { return drawTool(a, spec) }
+		return cli.ShowRow(ctx, a, api.Show[console.ToolSpec](api.ShowTool), name, draw)
+	case a.JSON:
+		return a.Document(spec)
+	}
+	a.Say("%s\n", err.Error())
+	return drawTool(a, spec)
 }
 
 // drawTool describes a tool.

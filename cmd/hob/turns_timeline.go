@@ -156,6 +156,8 @@ func (t timeline) request(s api.Step) timelineEntry {
 	}
 	m := timelineEntry{at: stepStart(s), line: strings.Join(parts, " · ")}
 	switch {
+	case s.Why != "" && s.State == "done":
+		m.below = append(m.below, "repaired: "+s.Why)
 	case s.Why != "":
 		m.below = append(m.below, "failed: "+s.Why)
 	// The process died between the request and its answer.

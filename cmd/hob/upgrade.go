@@ -26,7 +26,8 @@ func upgradeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "upgrade", Short: "Try on a copy what a newer hob changes in the database", Args: cli.None, Example: "  hob upgrade --check",
 		Long: "Compare the hob that runs with the one that is installed, and migrate a copy of the database with the installed one. Nothing is changed.\n" +
-			"The upgrade itself happens when the new hob starts; it keeps the database of before as a backup.",
+			"The upgrade itself happens when the new hob starts; it keeps the database of before as a backup.\n" +
+			"The exit code is 1 if that start would be refused because the disk is too full.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !check {
 				return cli.Usage("try it first with: hob upgrade --check", "hob is upgraded by installing the new binary and starting it")
@@ -61,10 +62,19 @@ func checkUpgrade(ctx context.Context, a *cli.App) error {
 		return explainRunning(err)
 	}
 	if a.JSON {
-		return a.Document(r)
+		err = a.Document(r)
+	} else {
+		a.Say("%s", r.text())
 	}
-	a.Say("%s", r.text())
-	return nil
+	if err == nil && r.refused() {
+		return &cli.Problem{Code: cli.ExitFailed} // all has been said
+	}
+	return err
+}
+
+// refused reports whether the new hob would not start, because the disk has no room for the upgrade.
+func (r upgradeCheck) refused() bool {
+	return r.Database.From != r.Database.To && r.Database.Free < r.Database.Needs
 }
 
 // text says what would happen at the next start.
@@ -86,7 +96,7 @@ func (r upgradeCheck) text() string {
 		text += "  " + s + "\n"
 	}
 	text += fmt.Sprintf("it needs %s of free space, and %s are free", console.Size(d.Needs), console.Size(d.Free))
-	if d.Free < d.Needs {
+	if r.refused() {
 		return text + ": free some space before you start the new hob"
 	}
 	return text + "\nthe database of before is kept: hob backup list shows it, hob backup restore PATH goes back to it"

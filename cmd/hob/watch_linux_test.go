@@ -62,9 +62,9 @@ func TestWatchOffATerminal(t *testing.T) {
 				}
 			}
 		}
-		no, one := []string{" · ok · idle · ", " · 0 jobs"}, []string{" · 1 job, next late Fri 2 Jan 2099 03:04"}
+		no, one := []string{" · ok · idle · ", " · 1 job"}, []string{" · 2 jobs, next late Fri 2 Jan 2099 03:04"}
 		if flag == "--json" {
-			no, one = []string{`{"state":"ok",`, `"jobs":0`}, []string{`{"state":"ok",`, `"next_job":"late"`}
+			no, one = []string{`{"state":"ok",`, `"jobs":1`}, []string{`{"state":"ok",`, `"next_job":"late"`}
 		}
 		next(no...)
 		if said, err := exec.CommandContext(t.Context(), "hob", "cron", "add", "--home", home, "--name", "late", "--at", "2099-01-02 03:04", "hello").CombinedOutput(); err != nil {

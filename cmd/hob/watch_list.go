@@ -11,6 +11,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/event"
 	"hob/scheduler/filewatch"
 )
 
@@ -44,7 +45,7 @@ func watchListCommand(a *cli.App) *cobra.Command {
 		Route: api.Watches, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
 		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
 		Row: func(w filewatch.View, clock cli.Clock) []string {
-			return []string{w.Name, strings.Join(w.Paths, ", "), watchState(w, clock), w.Prompt}
+			return []string{w.Name, strings.Join(w.Paths, ", "), watchState(w, clock) + event.PlainMark(w.Plain), w.Prompt}
 		},
 	})
 }
@@ -68,9 +69,13 @@ func watchRunsCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd := &cobra.Command{
-		Use: "runs WATCH", Short: "List what a watch saw and ran, newest first", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches),
+		Use: "runs [WATCH]", Short: "List what a watch saw and ran, newest first", Args: cli.AtMost(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, api.Watches),
 		Example: "  hob watch runs papers\n  hob watch runs papers --state failed",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				l.Empty = nil
+				return cli.ListRows(cmd.Context(), a, named(l, "watch"), f)
+			}
 			// The route of fires takes a name or an id.
 			f.Name = watchID(cmd.Context(), a, args[0])
 			return cli.ListRows(cmd.Context(), a, l, f)

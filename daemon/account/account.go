@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"hob/daemon/api"
 	"hob/daemon/event"
@@ -70,13 +72,14 @@ type Service struct {
 	Config
 	mu      sync.Mutex // guards open, and keeps changes of one account apart
 	open    map[string]any
+	faults  map[string]string // why an account could not be used at its last use, by name
 	changed chan struct{}
 	links   links
 }
 
 // New makes the service. It reads nothing.
 func New(c Config) *Service {
-	s := &Service{Config: c, open: map[string]any{}, changed: make(chan struct{}, 1), links: links{accounts: map[string]*oauth.Account{}}}
+	s := &Service{Config: c, open: map[string]any{}, faults: map[string]string{}, changed: make(chan struct{}, 1), links: links{accounts: map[string]*oauth.Account{}}}
 	if c.Links.Redirects != nil {
 		c.Links.Redirects.Add(s.SignIns().parties)
 	}
@@ -193,7 +196,9 @@ func (s *Service) Show(ctx context.Context, name string) (api.LinkedAccount, err
 	if err != nil {
 		return api.LinkedAccount{}, err
 	}
-	a := api.LinkedAccount{Name: name, AccountAbout: r.About, Where: where}
+	s.mu.Lock()
+	a := api.LinkedAccount{Name: name, AccountAbout: r.About, Where: where, Problem: s.faults[name]}
+	s.mu.Unlock()
 	return a, s.SignIns().describe(ctx, k, r, &a)
 }
 
@@ -258,10 +263,36 @@ func (s *Service) keep(ctx context.Context, name string, get func() (State, erro
 	if err == nil {
 		err = s.save(ctx, name, st)
 	}
-	if err != nil {
+	if err = s.used(ctx, name, err); err != nil {
 		return api.LinkedAccount{}, forPeople(err)
 	}
 	return s.Show(ctx, name)
+}
+
+// Faults returns why accounts could not be used at their last use, by name. It reads no credential.
+func (s *Service) Faults() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := maps.Clone(s.faults)
+	maps.DeleteFunc(list, func(_, fault string) bool { return fault == "" })
+	return list
+}
+
+// used keeps whether a service answered, for lists and for the status, and tells the owner when it begins to refuse. It returns err.
+func (s *Service) used(ctx context.Context, name string, err error) error {
+	code, text, _, refused := tools.Refusal(err)
+	if ctx.Err() != nil || err != nil && !refused || slices.Contains([]tools.Code{tools.Validation, tools.NotFound, tools.Conflict}, code) {
+		return err // it says nothing of the account
+	}
+	s.mu.Lock()
+	was := s.faults[name]
+	s.faults[name] = text
+	s.mu.Unlock()
+	if was == "" && text != "" && s.Links.Tell != nil {
+		key := fmt.Sprintf("account:%s:%s", name, s.Links.Now().UTC().Format(time.DateOnly))
+		s.Links.Tell(context.WithoutCancel(ctx), key, fmt.Sprintf("The account %s cannot be used: %s. hob account test %s tries it.", name, text, name))
+	}
+	return err
 }
 
 // Remove forgets an account.
@@ -283,6 +314,7 @@ func (s *Service) Remove(ctx context.Context, name string) (api.LinkedAccount, e
 	defer s.mu.Unlock()
 	err = s.Vault.Delete(ctx, vaultName(name))
 	delete(s.open, name)
+	delete(s.faults, name)
 	s.signal()
 	return gone, err
 }

@@ -46,7 +46,7 @@ func (s *Service) Events(ctx context.Context, span calendar.Span) (calendar.Foun
 			return o.err
 		}
 		one, err := o.Events(ctx, span)
-		if err != nil {
+		if err = s.used(ctx, o.name, err); err != nil {
 			return err
 		}
 		found.Events, found.Notes = append(found.Events, one.Events...), append(found.Notes, one.Notes...)
@@ -73,7 +73,8 @@ func (s *Service) Event(ctx context.Context, id string, zone *time.Location) (ca
 			if err != nil {
 				return calendar.Event{}, err
 			}
-			return c.Event(ctx, id, zone)
+			e, err := c.Event(ctx, id, zone)
+			return e, s.used(ctx, name, err)
 		}
 	}
 	return calendar.Event{}, tools.Refuse(tools.NotFound, "take an id from calendar_list_events", "no account has this event")

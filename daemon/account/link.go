@@ -14,6 +14,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/oauth"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 )
 
 // Linked is what a kind with a sign-in by OAuth has. signIn is the account's sign-in, whose tokens are stored apart.
@@ -114,7 +115,7 @@ func (s SignIns) describe(ctx context.Context, k Kind, r record, a *api.LinkedAc
 	case state.Ends.IsZero():
 		a.Detail = cmp.Or(a.Detail, "the sign-in has no known end")
 	default:
-		a.Detail = "the sign-in ends on " + state.Ends.UTC().Format("Monday, 2 January 2006, 15:04 MST")
+		a.Detail = "the sign-in ends on " + text.InZone(state.Ends, s.accounts.Links.Now().Location(), false)
 	}
 	return nil
 }

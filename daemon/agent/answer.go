@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/agent/turn"
@@ -20,7 +21,13 @@ const cutOff = "\n(cut off: the answer reached its limit of tokens)"
 // answered commits a complete answer. An answer with calls goes on in toolCalls.judge, so that its text, the decisions about
 // all of its calls and the intent of the first call are one commit. An answer without calls ends the turn.
 func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
-	// First the answer is cut to what one turn may do; everything below sees only the rest.
+	unknown := said.ReadCalls(func(name string) bool { _, ok := r.thread.Dispatch.Set.Find(name); return ok }, func() (list []string) {
+		for _, s := range r.thread.Dispatch.Set.Specs() {
+			list = append(list, s.Name)
+		}
+		return list
+	})
+	// Then the answer is cut to what one turn may do; everything below sees only the rest.
 	over := max(len(said.Calls)-maxCalls, 0)
 	said.Calls = said.Calls[:len(said.Calls)-over]
 	if said.Finish == llm.Length && !blank(said.Text) {
@@ -31,7 +38,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 		said.Usage = llm.Usage{} // the count is of a shorter form, so later estimates may not use it; the cost is in usage
 	}
 	c := turn.Commit{Items: r.answerItems(a, said)}
-	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.StepDone, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.thread.Clock.Wall()}}
+	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.StepDone, Model: a.info.Name(), Why: strings.Join(said.Repaired, "; "), Usage: usage, Started: a.step.Started, Ended: r.thread.Clock.Wall()}}
 	if over > 0 {
 		c.Items[len(c.Items)-1].Tokens = 0 // the provider's count includes the calls that are left out
 		note := r.item(a.st, a.step.N, llm.Note, fmt.Sprintf("(%d more calls of this answer were left out: at most %d are taken at once)", over, maxCalls))
@@ -45,12 +52,12 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	}
 	switch {
 	case len(said.Calls) > 0:
-		return toolCalls{r, a.st}.judge(ctx, c, a.step.N, said.Finish == llm.Length)
+		return toolCalls{r, a.st}.judge(ctx, c, a.step.N, said.Finish == llm.Length, unknown)
 	case blank(said.Text):
 		return r.finish(ctx, a.st, c, turn.Finish{State: turn.Failed, Why: emptyReason(said, a.info)})
 	}
-	// The owner must know that no model has read the message, and why.
-	if first := r.thread.Models().First().Info(); a.info.Interpreter && first.Provider != a.info.Provider {
+	// The owner must know that no model has read the message although one was asked, and why. After a restart only the steps tell that.
+	if first := r.thread.Models().First().Info(); a.info.Interpreter && first.Provider != a.info.Provider && (r.instead != nil || modelAsked(a)) {
 		said.Text += "\n(The built-in interpreter did this: " + r.whyNoModel() + ")"
 	}
 	f := turn.Finish{State: turn.Done, Text: said.Text}
@@ -58,6 +65,11 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 		f.Fault = "the built-in interpreter could not do this"
 	}
 	return r.finish(ctx, a.st, c, f)
+}
+
+// modelAsked reports whether an earlier request of the turn went to another model.
+func modelAsked(a attempt) bool {
+	return slices.ContainsFunc(a.st.Steps, func(s turn.Step) bool { return s.Kind == turn.ModelStep && s.Model != a.info.Name() })
 }
 
 // emptyReason explains an answer that has neither text nor calls.
@@ -97,7 +109,7 @@ func (r *run) answerItems(a attempt, said llm.Answer) []llm.Item {
 	}
 	for i, call := range said.Calls {
 		it := r.item(a.st, a.step.N, llm.CallItem, "")
-		it.Parts, it.CallID, it.Tool, it.Args = nil, fmt.Sprintf("t%d_%d", r.id, made+i+1), toolName(call.Name), call.Args
+		it.Parts, it.CallID, it.Tool, it.Args = nil, fmt.Sprintf("t%d_%d", r.id, made+i+1), call.Name, call.Args
 		if !json.Valid(it.Args) { // providers refuse a request that repeats invalid JSON; the model's text is kept in Parts
 			it.Parts, it.Args = event.Say(string(it.Args)), json.RawMessage("{}")
 		}
@@ -109,18 +121,6 @@ func (r *run) answerItems(a attempt, said llm.Answer) []llm.Item {
 		items[len(items)-1].Tokens = int(said.Usage.Tokens())
 	}
 	return items
-}
-
-// toolName returns a tool name that a later request may repeat. Providers accept at most 64 letters, digits, underscores and
-// dashes (https://platform.openai.com/docs/api-reference/chat/create, tools); any other name becomes "unknown_tool".
-func toolName(name string) string {
-	bad := strings.ContainsFunc(name, func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'
-	})
-	if bad || name == "" || len(name) > 64 {
-		return "unknown_tool"
-	}
-	return name
 }
 
 // saysNothing reports whether a text is one of the tokens that mean "nothing to say".

@@ -127,6 +127,9 @@ func TestNo(t *testing.T) {
 				if r.times("shell") != 0 {
 					t.Error("it ran")
 				}
+				if line := r.finishedLine(); line == "" || !strings.HasSuffix(r.lastBody(), "\n"+line) { // a terminal shows it when the call ends
+					t.Errorf("the event says %q, the answer %q", line, r.lastBody())
+				}
 				audit := r.turn(1).Audit
 				if len(audit) != 1 || audit[0].Decision != "deny" {
 					t.Errorf("one audit row must say deny: %+v", audit)

@@ -54,6 +54,29 @@ func TestACallThroughTheCatalogTaints(t *testing.T) {
 	}, deferred)
 }
 
+// The result of a call with wrong arguments shows the right call, in the way in which it was called (33.3).
+func TestWrongArgumentsShowTheRightCall(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"what":"df","why":"x"}`:    "\nright: call look with {\"what\":\"df\"}",
+		`{"what":["df"]}`:            "\nright: call look with {\"what\":\"<what>\"}",
+		`{"what":it}`:                "\nright: call look with {\"what\":\"<what>\"}",
+		`tool {"action":"cal"}`:      "\nright: call tool with {\"action\":\"<search|describe|call>\"}",
+		`tool {"action":"describe"}`: "\nright: call tool with {\"action\":\"describe\",\"name\":\"<name>\"}",
+		`tool {"action":"call","name":"look","arguments":{"what":"df","why":"x"}}`: "\nright: call tool with {\"action\":\"call\",\"name\":\"look\",\"arguments\":{\"what\":\"df\"}}",
+	} {
+		call, inner := llmtest.Use("look", args), strings.TrimPrefix(args, "tool ")
+		if inner != args {
+			call = llmtest.Use("tool", inner)
+		}
+		bubble(t, chatty(call), func(r *harness) {
+			r.ask("go")
+			if got := r.results(1)[0]; !strings.HasPrefix(got, "VALIDATION_ERROR: ") || !strings.HasSuffix(got, want) {
+				t.Errorf("%s: %q, want %q", args, got, want)
+			}
+		}, deferred)
+	}
+}
+
 func TestMistakesThroughTheCatalogAreTheInnerTools(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"action":"call","name":"shell","arguments":{"wat":"df"}}`: "VALIDATION_ERROR: shell: wat: unknown; did you mean what?",

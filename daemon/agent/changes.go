@@ -34,7 +34,7 @@ func (r modelCalls) noteChanges(ctx context.Context, st turn.Snapshot, info llm.
 		return false, nil
 	}
 	now := r.run.set.System(guest)
-	notes := changeNotes(seen, now)
+	notes := changeNotes(seen, now, info)
 	if len(notes) == 0 {
 		return false, nil
 	}
@@ -59,21 +59,24 @@ func (r modelCalls) shown(ctx context.Context, session int64, guest bool) ([]tur
 }
 
 // changeNotes returns a note for each section that differs. hob's own sections do not count: they change with the config, which makes a new prefix.
-func changeNotes(seen, now []turn.Section) []string {
+func changeNotes(seen, now []turn.Section, info llm.Info) []string {
 	var notes []string
-	own := []string{"identity", "tools", "safety"}
+	most := maxNewChars
+	if info.Small() {
+		most = min(most, shareOf(info))
+	}
 	for _, s := range now {
 		was, had := sectionOf(seen, s.Name)
 		switch {
-		case slices.Contains(own, s.Name) || was == s.Text:
+		case isOwnSection(s.Name) || was == s.Text:
 		case !had:
-			notes = append(notes, fmt.Sprintf("[hob] %s is new:\n%s", s.Name, event.Shorten(s.Text, maxNewChars)))
+			notes = append(notes, fmt.Sprintf("[hob] %s is new:\n%s", s.Name, event.Shorten(s.Text, most)))
 		default:
-			notes = append(notes, changeNote(s.Name, was, s.Text))
+			notes = append(notes, changeNote(s.Name, was, s.Text, most))
 		}
 	}
 	for _, s := range seen {
-		if _, has := sectionOf(now, s.Name); !has && !slices.Contains(own, s.Name) {
+		if _, has := sectionOf(now, s.Name); !has && !isOwnSection(s.Name) {
 			notes = append(notes, fmt.Sprintf("[hob] %s is gone, or has nothing for you any more. What you were shown of it no longer holds.", s.Name))
 		}
 	}
@@ -90,7 +93,7 @@ func sectionOf(list []turn.Section, name string) (string, bool) {
 }
 
 // changeNote shows the lines that differ, between the first and the last one that do.
-func changeNote(name, was, is string) string {
+func changeNote(name, was, is string, most int) string {
 	before, after := strings.Split(was, "\n"), strings.Split(is, "\n")
 	head := 0
 	for head < min(len(before), len(after)) && before[head] == after[head] {
@@ -102,10 +105,10 @@ func changeNote(name, was, is string) string {
 	}
 	text := fmt.Sprintf("[hob] %s has changed since you were shown it.", name)
 	if gone := before[head : len(before)-tail]; len(gone) > 0 {
-		text += "\nNo longer in it:\n" + event.Shorten(strings.Join(gone, "\n"), maxGoneChars)
+		text += "\nNo longer in it:\n" + event.Shorten(strings.Join(gone, "\n"), min(maxGoneChars, most))
 	}
 	if added := after[head : len(after)-tail]; len(added) > 0 {
-		text += "\nNow in it:\n" + event.Shorten(strings.Join(added, "\n"), maxNewChars)
+		text += "\nNow in it:\n" + event.Shorten(strings.Join(added, "\n"), most)
 	}
 	return text
 }

@@ -53,8 +53,8 @@ type Conversations interface {
 type Stops interface {
 	// StopParked ends all parked turns and returns their number.
 	StopParked(ctx context.Context) (int, error)
-	// StopChildren ends all sub-agents and the turns that wait for one. It returns the number of sub-agents.
-	StopChildren(ctx context.Context) (int, error)
+	// StopChildren ends all sub-agents, and the turns that wait for one or for a call. It returns the numbers of sub-agents and of these calls.
+	StopChildren(ctx context.Context) (children, calls int, err error)
 }
 
 // Reports writes the answers to /status, /queue, /jobs, /usage, /why, /capabilities and /quiet.
@@ -189,11 +189,11 @@ func (h *CommandHandler) stop(ctx context.Context, q turn.Queued, arg string) er
 		return h.Commands.Reply(ctx, q, "Say /stop, or /stop all.")
 	}
 	stopped := h.Stop(0)
-	children, err := h.Stops.StopChildren(ctx)
+	children, calls, err := h.Stops.StopChildren(ctx)
 	if err != nil {
 		return err
 	}
-	text := stoppedText(stopped, children)
+	text := stoppedText(stopped, children, calls)
 	if arg == "all" {
 		n, err := h.Stops.StopParked(ctx)
 		if err != nil {
@@ -205,24 +205,26 @@ func (h *CommandHandler) stop(ctx context.Context, q turn.Queued, arg string) er
 }
 
 // stoppedText is the answer to /stop. id is the stopped turn, 0 for none.
-func stoppedText(id int64, children int) string {
-	agents := ""
-	switch {
-	case children == 1:
-		agents = "1 sub-agent"
-	case children > 1:
-		agents = fmt.Sprintf("%d sub-agents", children)
+func stoppedText(id int64, children, calls int) string {
+	var what []string
+	if id != 0 {
+		what = append(what, fmt.Sprintf("turn %d", id))
 	}
-	switch {
-	case id == 0 && agents == "":
+	for _, some := range []struct {
+		n         int
+		one, many string
+	}{{children, "1 sub-agent", "sub-agents"}, {calls, "1 call that waited for its answer", "calls that waited for their answers"}} {
+		switch {
+		case some.n == 1:
+			what = append(what, some.one)
+		case some.n > 1:
+			what = append(what, fmt.Sprintf("%d %s", some.n, some.many))
+		}
+	}
+	if len(what) == 0 {
 		return "Nothing is running."
-	case id == 0:
-		return "Stopped " + agents + "."
-	case agents == "":
-		return fmt.Sprintf("Stopped turn %d.", id)
-	default:
-		return fmt.Sprintf("Stopped turn %d and %s.", id, agents)
 	}
+	return "Stopped " + strings.Join(what, " and ") + "."
 }
 
 // parked is the part of the answer to /stop all that counts the parked turns.
@@ -274,7 +276,7 @@ func (h *CommandHandler) quiet(ctx context.Context, q turn.Queued, arg string) e
 	if err != nil || length <= 0 || length > longestQuiet {
 		return h.Commands.Reply(ctx, q, "Say /quiet 2h (a week at most), or /quiet off.")
 	}
-	return h.Outgoing.SetQuiet(ctx, q, now.Add(length), "Quiet for "+arg+": only answers, questions and hob's own notices come through.")
+	return h.Outgoing.SetQuiet(ctx, q, now.Add(length), "Quiet for "+arg+": chat apps get only answers, questions and hob's own notices. The terminal gets everything.")
 }
 
 // cancel serves /cancel ID, also with a # before the ID.

@@ -15,8 +15,10 @@ import (
 	"hob/tools"
 )
 
-// History reads what a compaction needs of a session beside its transcript.
+// History reads what is needed of a session beside its transcript.
 type History interface {
+	// Recent reads the newest turns of a turn's session and the turn itself, oldest first.
+	Recent(ctx context.Context, id int64) ([]llm.Item, error)
 	// Lasting reads the rows that no summary may lose, and the turns of the session that wait.
 	Lasting(ctx context.Context, session int64) (turn.Lasting, error)
 	// Compacted returns what the last compaction of a session measured, and whether the owner has asked for the next one.

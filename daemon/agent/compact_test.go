@@ -181,8 +181,19 @@ func TestOneResultNeverFillsTheWindow(t *testing.T) {
 
 // A server whose window is smaller than it says refuses a request that hob thought would fit. The conversation is compacted and
 // the request made again.
-func TestARefusedRequestIsCompacted(t *testing.T) {
+func TestARefusedRequestIsCompacted(t *testing.T) { refusedOnce(t, 32768) }
+
+// Issue 33, kind 7: the refusal tells the window, so that the model is described in another way than before the request.
+func TestARefusedRequestIsCompactedForTheWindowThatTheRefusalTells(t *testing.T) {
+	refusedOnce(t, 4096)
+}
+
+// refusedOnce talks with a server whose window of 4,096 tokens is said to be larger, until it has refused a request; afterwards is what is
+// known then.
+func refusedOnce(t *testing.T, afterwards int) {
+	t.Helper()
 	refused := 0
+	info := llm.Info{Provider: "p", Model: "liar", Context: 32768, MaxOutput: 1024, Local: true}
 	bubble(t, nil, func(r *harness) {
 		for i := range 60 {
 			r.ask(fmt.Sprintf("message %d %s", i, strings.Repeat("abcd efg ", 44)))
@@ -194,13 +205,17 @@ func TestARefusedRequestIsCompacted(t *testing.T) {
 			t.Errorf("%d refusals", refused)
 		}
 	}, func(r *harness) {
-		r.model = llmtest.NewScript(func(_ context.Context, q llm.Request) (llm.Answer, error) {
+		var model *llmtest.Script
+		model = llmtest.NewScript(func(_ context.Context, q llm.Request) (llm.Answer, error) {
 			if requestTokens(q) > 4096 {
 				refused++
+				info.Context = afterwards
+				model.As(info)
 				return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: "context length exceeded"}
 			}
 			return llmtest.Say("yes"), nil
-		}).As(llm.Info{Provider: "p", Model: "liar", Context: 32768, MaxOutput: 1024, Local: true})
+		}).As(info)
+		r.model = model
 	})
 }
 

@@ -65,7 +65,11 @@ func TestCrashInATool(t *testing.T) {
 						t.Error("the crash was not seen")
 					}
 					r.wantStates(turn.Done)
-					r.wantBodies("after")
+					said := "after"
+					if tc.want == string(tools.OutcomeUnknown) { // V6: the owner is told, whatever the model says
+						said += "\n\n(hob: act: outcome unknown: hob was interrupted while act ran: whether it took effect is unknown; check first)"
+					}
+					r.wantBodies(said)
 					if r.times("act") != tc.runs {
 						t.Errorf("it ran %d times after the crash, want %d", r.times("act"), tc.runs)
 					}

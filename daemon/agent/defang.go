@@ -23,7 +23,16 @@ func (r *run) defanger(ctx context.Context, guarded bool, more []llm.Item) turn.
 	if !guarded {
 		return turn.Defanger{}
 	}
-	items, err := r.thread.Turns.Transcript(context.WithoutCancel(ctx), r.turn.Session)
+	var items []llm.Item
+	var err error
+	switch {
+	case r.opening != nil:
+		items = slices.Clip(r.opening.Transcript)
+	case r.thread.reads() == turn.RecentTurns:
+		items, err = r.thread.History.Recent(context.WithoutCancel(ctx), r.id)
+	default:
+		items, err = r.thread.Turns.Transcript(context.WithoutCancel(ctx), r.turn.Session)
+	}
 	if err != nil {
 		r.thread.Log.Warn("all addresses of a turn are defanged: its session cannot be read", "turn", r.id, "err", err)
 	}

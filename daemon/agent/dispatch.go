@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/policy"
 	"hob/daemon/sys"
@@ -61,16 +63,16 @@ type Hooks interface {
 
 // Actor describes the caller of a tool.
 type Actor struct {
-	Name          string                                      // "thread", "child", "api"
-	Trust         event.Trust                                 // who asked
-	Tainted       bool                                        // the turn has read foreign text
-	Rights        []string                                    // rights that the owner gave to the turn's trigger
-	Only          []string                                    // the only tools that the run may call; empty means all
-	Limited       bool                                        // the run has a limit of tools or tokens
-	Narrowed      *policy.Narrowed                            // what the skills that the turn runs leave; nil: all
-	ApprovedTools []string                                    // tools that the owner allowed for this turn
-	Reply         event.Address                               // the address that the turn answers to
-	Given         func(ctx context.Context) ([]string, error) // web addresses that the owner typed; nil means none
+	Name     string                                      // "thread", "child", "api"
+	Trust    event.Trust                                 // who asked
+	Tainted  bool                                        // the turn has read foreign text
+	Rights   []string                                    // rights that the owner gave to the turn's trigger
+	Only     []string                                    // the only tools that the run may call; empty means all
+	Limited  bool                                        // the run has a limit of tools or tokens
+	Narrowed *policy.Narrowed                            // what the skills that the turn runs leave; nil: all
+	Approved []turn.Question                             // what the owner allowed for this turn
+	Reply    event.Address                               // the address that the turn answers to
+	Given    func(ctx context.Context) ([]string, error) // web addresses that the owner typed; nil means none
 }
 
 // Judged is a call with its intent and the permission rules' decision, before it runs.
@@ -103,9 +105,10 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 		return j.refuse(tools.Fail(tools.ConfigError, "hob tool list --all says what each tool needs, hob config validate what is wrong with the config", "the tool %q cannot work here: %s", call.Name, why))
 	}
 	if !ok {
-		return j.refuse(tools.Fail(tools.NotFound, nearest(set, call.Name), "there is no tool named %q", call.Name))
+		return j.refuse(unknown(set, call.Name))
 	}
-	j.Tool = tool
+	call.Name = tool.Spec().Name // rules and approvals are about the name, not about an alias
+	j.Tool, j.Call = tool, call
 	if faults, ok := tools.Validate(tool, call.Args); !ok {
 		return j.refuse(faults)
 	}
@@ -123,7 +126,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 		j.Intent.Canonical = call.Args
 	}
 	var err error
-	if j.Decision, err = d.decide(ctx, a, j); err != nil {
+	if j.Decision, err = d.decide(ctx, a, &j); err != nil {
 		return j.refuse(tools.Fail(tools.Unknown, "", "the permission rules could not decide: %v", err))
 	}
 	if j.Decision.Verdict == policy.Deny {
@@ -147,23 +150,33 @@ func (j Judged) refuse(r tools.Result) Judged {
 		j.Decision = policy.Decision{Verdict: policy.NotJudged}
 	}
 	if j.Decision.Reason == "" {
-		j.Decision.Reason = firstLine(r.Content)
+		j.Decision.Reason = failureOf(r)
 	}
 	return j
 }
 
-// firstLine shortens an error result to a reason for the audit.
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
+// failureOf returns the first line of an error result without its code, which the audit has as the outcome.
+func failureOf(r tools.Result) string {
+	line, _, _ := strings.Cut(strings.TrimPrefix(r.Content, string(r.Code)+": "), "\n")
 	return line
 }
 
-// nearest is the hint for an unknown tool, "" without a similar name.
-func nearest(set Set, name string) string {
+// maxNamed is how many tools the result of such a call names.
+const maxNamed = 24
+
+// unknown is the result of a call of a tool that is not there.
+func unknown(set Set, name string) tools.Result {
+	hint := ""
 	if near := set.Nearest(name); len(near) > 0 {
-		return text.DidYouMean(near)
+		hint = text.DidYouMean(near)
+	} else {
+		var names []string
+		for _, s := range set.Core() {
+			names = append(names, s.Name)
+		}
+		hint = tools.Instead(name, names, maxNamed)
 	}
-	return ""
+	return tools.Fail(tools.NotFound, hint, "there is no tool named %q", event.Shorten(name, 80))
 }
 
 // intent asks the tool what the call would do. A panic of the tool becomes an error result, so that it cannot end the thread.
@@ -185,15 +198,19 @@ func (d *Dispatch) intent(ctx context.Context, tool tools.Tool, call tools.Call)
 
 // decide collects the facts about a call and asks the policy. The grants, the settings and the owner's messages are read now, so a change
 // since the last call counts.
-func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decision, error) {
+func (d *Dispatch) decide(ctx context.Context, a Actor, j *Judged) (policy.Decision, error) {
 	// Package policy reads nothing by itself: everything that its decision depends on is in the Case.
 	grants, err := d.Grants(ctx)
 	if err != nil {
 		return policy.Decision{}, fmt.Errorf("read grants: %w", err)
 	}
 	set := d.Settings(ctx)
+	// No approval for good, right or approval for the turn covers hob's own API, by whatever name it is called.
+	if _, port, err := net.SplitHostPort(set.Address); err == nil && j.Intent.Private && slices.ContainsFunc(j.Intent.Hosts, func(h string) bool { return strings.HasSuffix(h, ":"+port) }) {
+		j.Intent.Confirm = "it may reach hob's own API"
+	}
 	c := policy.Case{
-		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Tainted: a.Tainted, Child: a.Name == ChildActor, Typed: typed(j), Plan: j.Call.Plan,
+		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Tainted: a.Tainted, Child: a.Name == ChildActor, Typed: typed(*j), Plan: j.Call.Plan,
 		ReplyTo: a.Reply, Known: slices.Concat(set.OwnerAddresses, set.KnownAddresses), Scratch: j.Call.Scratch, Rights: parseRights(a.Rights), Only: a.Only, Narrowed: a.Narrowed, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
 	}
 	if a.Tainted && len(j.Intent.Links) > 0 && a.Given != nil {
@@ -207,10 +224,18 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decisi
 		}
 	}
 	decision := policy.Decide(c)
-	if decision.Verdict == policy.Ask && len(c.Locked) == 0 && slices.Contains(a.ApprovedTools, j.Call.Name) && policy.Ordinary(j.Intent) {
+	if decision.Verdict == policy.Ask && len(c.Locked) == 0 && a.approved(*j) && policy.Ordinary(j.Intent) {
 		return policy.Decision{Verdict: policy.Allow, Reason: "allowed for this turn"}, nil
 	}
 	return decision, nil
+}
+
+// approved reports whether the owner allowed such calls for this turn. Once the turn has read foreign text, only calls to the same recipient,
+// host or path count.
+func (a Actor) approved(j Judged) bool {
+	return slices.ContainsFunc(a.Approved, func(q turn.Question) bool {
+		return q.Tool == j.Call.Name && (!a.Tainted || q.Pattern != "" && q.Pattern == policy.Bound(j.Intent))
+	})
 }
 
 // parseRights parses the rights that the owner gave to a trigger. An unreadable right grants nothing.
@@ -241,7 +266,7 @@ func typed(j Judged) bool {
 
 // Taint returns the source of foreign text that a finished call brought in, "" for none. It is at most 200 bytes long.
 func (j Judged) Taint(r tools.Result) string {
-	if from := policy.ForeignSource(j.Intent); from != "" {
+	if from := policy.ForeignSource(j.Intent); from != "" && !r.Own {
 		return truncate(from, 200)
 	}
 	return truncate(r.Foreign, 200)
@@ -359,7 +384,7 @@ func truncate(s string, n int) string {
 func (d *Dispatch) Entry(a Actor, j Judged) policy.Entry {
 	summary := j.Intent.Summary
 	if summary == "" {
-		summary = j.Call.Name + " " + truncate(string(j.Call.Args), 200)
+		summary = j.Call.Name + " " + truncate(policy.Listed(j.Call.Args), 200)
 	}
 	return policy.Entry{
 		At: d.Clock.Wall(), Turn: j.Call.Turn, CallID: j.Call.ID, Tool: j.Call.Name, Actor: a.Name, Trust: a.Trust, Tainted: a.Tainted,

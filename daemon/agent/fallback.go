@@ -12,17 +12,67 @@ import (
 	"hob/daemon/llm"
 )
 
-// Fallback is the built-in interpreter when it answers in place of models that are down.
+// Fallback is the built-in interpreter when it answers in place of models: of those that are down, or as the owner wishes.
 type Fallback struct {
 	Model       llm.Model
-	Understands func(text string) bool // reports whether the grammar matches the whole text
+	Understands func(text string) bool                      // reports whether the grammar matches the whole text
+	First       func(ctx context.Context, text string) bool // reports whether it goes before a model that works, for a message of the owner
+}
+
+// interprets reports whether the interpreter carries out the turn although a model is set up: a plain run, what it has begun, or messages that
+// go to it first. A message that joins later and is for a model ends that: the model sees what was done.
+func (r modelCalls) interprets(ctx context.Context, st turn.Snapshot, chain *llm.Chain) bool {
+	t := r.run.thread
+	switch {
+	case t.Fallback.Model == nil || chain.First().Info().Interpreter:
+		return false
+	case st.Turn.Plain, r.run.instead != nil && r.fellBack(st, chain):
+		return true
+	case r.fellBack(st, chain):
+		return every(st, t.understood)
+	}
+	return t.first(ctx, st)
+}
+
+// first reports whether all messages of a new turn go to the interpreter first: the owner has written them in a private chat, and they have
+// no attachments.
+func (t *Thread) first(ctx context.Context, st turn.Snapshot) bool {
+	return t.owns(st.Turn) && !slices.ContainsFunc(st.Items, func(it llm.Item) bool { return it.Kind == llm.CallItem || it.Kind == llm.Text }) &&
+		every(st, func(it llm.Item) bool {
+			return it.Envelope != nil && it.Envelope.Kind == event.Message && it.Envelope.Source != event.Endpoint && t.plain(ctx, it.Parts)
+		})
+}
+
+// owns reports whether a turn answers the owner in a private chat, and the interpreter may go before a model there.
+func (t *Thread) owns(row turn.Turn) bool {
+	return t.Fallback.First != nil && row.Asker == event.Owner && !row.Guest && row.Fire == 0 && row.Parent == 0
+}
+
+// plain reports whether a message is one text that goes to the interpreter first.
+func (t *Thread) plain(ctx context.Context, parts []event.Part) bool {
+	return len(parts) == 1 && parts[0].Kind == event.Text && parts[0].Skill == nil && t.Fallback.First(ctx, parts[0].Text)
+}
+
+// apart returns which messages do not join a turn that a model answers: what the interpreter carries out for sure is not left to the model, and
+// does not end with this turn if it is stopped.
+func (r modelCalls) apart(ctx context.Context, a *attempt) func(turn.Queued) bool {
+	if a.info.Interpreter || !r.run.thread.owns(a.st.Turn) {
+		return nil
+	}
+	return func(q turn.Queued) bool { return r.run.thread.plain(ctx, q.In.Parts) }
+}
+
+// understood reports whether the interpreter's grammar matches the whole text of an input.
+func (t *Thread) understood(it llm.Item) bool { return t.Fallback.Understands(event.TextOf(it.Parts)) }
+
+// every reports whether a turn has inputs, and all of them pass a test.
+func every(st turn.Snapshot, passes func(llm.Item) bool) bool {
+	is := func(it llm.Item) bool { return it.Kind == llm.Input }
+	return slices.ContainsFunc(st.Items, is) && !slices.ContainsFunc(st.Items, func(it llm.Item) bool { return is(it) && !passes(it) })
 }
 
 // fellBack reports whether the interpreter has already answered in this turn. It then finishes the turn.
 func (r modelCalls) fellBack(st turn.Snapshot, chain *llm.Chain) bool {
-	if r.run.thread.Fallback.Model == nil {
-		return false
-	}
 	own := r.run.thread.Fallback.Model.Info().Provider
 	return chain.First().Info().Provider != own && slices.ContainsFunc(st.Items, func(it llm.Item) bool { return it.Provider == own })
 }
@@ -81,6 +131,8 @@ func reason(err error) string {
 			return text
 		}
 		return text + " (check api_key in the config; hob model test tries it)"
+	case llm.NoTools:
+		return text + " (hob model list shows which models call tools)"
 	case llm.NotFound:
 		return text + " (hob model list shows what the server has)"
 	case llm.Payment:

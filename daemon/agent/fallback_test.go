@@ -212,15 +212,81 @@ func TestWhatJoinsIsReserved(t *testing.T) {
 	}, func(r *harness) { r.model, r.policy.PerDayTokens = m, 10_000 })
 }
 
-// A call to a tool of a name that no provider would take back does not break the requests that repeat it.
+// A call to a tool of a name that no provider would take back does not break the requests that repeat it. The model reads the name that it wrote.
 func TestNamesOfTools(t *testing.T) {
 	bubble(t, llmtest.InOrder(use("functions.look: it", "x"), llmtest.Say("done")), func(r *harness) {
 		r.ask("go")
-		r.wantBodies("done")
-		if got := r.model.(*llmtest.Script).Requests()[1].Messages[1].Calls[0].Name; got != "unknown_tool" {
+		r.wantBodies("done\n\n(hob: functions_look__it: not found: there is no tool named \"functions.look: it\")")
+		if got := r.model.(*llmtest.Script).Requests()[1].Messages[1].Calls[0].Name; got != "functions_look__it" {
 			t.Errorf("the request repeats %q", got)
 		}
 	})
+}
+
+// A correction of the config helps the turn that waits for its next attempt: the new model is asked within a second.
+func TestAnotherModelWhileATurnRetries(t *testing.T) {
+	second := called("second", llmtest.InOrder(llmtest.Say("from the second")))
+	bubble(t, nil, func(r *harness) {
+		r.say("hello")
+		time.Sleep(1100 * time.Millisecond) // of the bubble: it waits for another attempt
+		r.mu.Lock()
+		r.model = second
+		r.mu.Unlock()
+		began := r.clock.Wall()
+		for len(r.bodies()) == 0 && r.clock.Wall().Sub(began) < time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		r.wantBodies("from the second")
+		if took := r.clock.Wall().Sub(began); took > 2*time.Second {
+			t.Errorf("it waited %s", took)
+		}
+	}, func(r *harness) {
+		r.model = called("first", func(context.Context, llm.Request) (llm.Answer, error) {
+			return llm.Answer{}, &llm.Error{Fault: llm.Network}
+		})
+	})
+}
+
+// Names and arguments of which exactly one reading is possible cost no second request. The step says what was read.
+func TestCallsAreRead(t *testing.T) {
+	args := func(name, text string) llm.Answer {
+		return llmtest.Use(name, text)
+	}
+	for name, c := range map[string]struct {
+		call llm.Answer
+		runs int
+		why  string
+	}{
+		"a name space (gpt-oss)":  {use("functions.look", "x"), 1, `the name "functions.look" as look`},
+		"an ordinal (Kimi)":       {use("functions.look:0", "x"), 1, `the name "functions.look:0" as look`},
+		"white space":             {use(" look ", "x"), 1, `the name " look " as look`},
+		"a fence":                 {args("look", "```json\n{\"what\": \"x\"}\n```"), 1, "arguments of look: an object in a fence"},
+		"an object as a text":     {args("look", `"{\"what\":\"x\"}"`), 1, "arguments of look: an object as a text"},
+		"two objects":             {args("look", `{"what":"x"}{"what":"y"}`), 2, "arguments of look: several objects as several calls"},
+		"nothing to read":         {use("look", "x"), 1, ""},
+		"arguments that are cut":  {args("look", `{"what":"x`), 0, ""},
+		"arguments of a sentence": {args("look", `look at x`), 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, llmtest.InOrder(c.call, llmtest.Say("done")), func(r *harness) {
+				r.ask("go")
+				results, bad := 0, 0
+				for _, m := range r.model.(*llmtest.Script).Requests()[1].Messages {
+					if m.CallID != "" && m.IsError {
+						bad++
+					} else if m.CallID != "" {
+						results++
+					}
+				}
+				if results != c.runs || bad != 1-min(c.runs, 1) {
+					t.Errorf("%d calls ran, %d failed", results, bad)
+				}
+				if got := r.turn(r.turns()[0].ID).Control[0].Why; got != c.why {
+					t.Errorf("the step says %q, want %q", got, c.why)
+				}
+			})
+		})
+	}
 }
 
 func TestACutAnswerIsMarked(t *testing.T) {

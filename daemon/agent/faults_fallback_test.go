@@ -49,6 +49,7 @@ func TestFaultsWithAnotherModelBehind(t *testing.T) {
 		{name: "402", turn: refuses(402, "no credits"), asks: 1, rests: 10 * time.Minute, fault: llm.Payment},
 		{name: "403", turn: refuses(403, "not for you"), asks: 1, rests: time.Minute, fault: llm.Forbidden},
 		{name: "404", turn: refuses(404, "renamed"), asks: 1, rests: 10 * time.Minute, fault: llm.NotFound},
+		{name: "no tools", turn: refuses(400, "m does not support tools"), asks: 1, rests: 10 * time.Minute, fault: llm.NoTools},
 		{name: "a web page", turn: llmtest.Turn{Raw: "<html>Log in</html>"}, asks: 1, rests: 10 * time.Minute, fault: llm.NotFound},
 
 		// What passes by itself: two more tries, then the other one.
@@ -63,7 +64,7 @@ func TestFaultsWithAnotherModelBehind(t *testing.T) {
 		{name: "refused", dial: fails(0, os.NewSyscallError("connect", syscall.ECONNREFUSED)), asks: 3, takes: twoWaits, rests: 15 * time.Second, fault: llm.Network},
 		{name: "connect hang", dial: fails(dialTimeout, os.ErrDeadlineExceeded), asks: 3, takes: twoWaits + 3*dialTimeout, rests: 15 * time.Second, fault: llm.Network},
 		{name: "first byte hang", turn: llmtest.Turn{Break: llmtest.Hang}, asks: 3, takes: twoWaits + 3*120*time.Second, rests: 30 * time.Second, fault: llm.Idle},
-		{name: "hang in the middle", turn: llmtest.Turn{Answer: so, Break: llmtest.Hang, At: 300}, asks: 3, takes: twoWaits + 3*time.Minute, rests: 30 * time.Second, fault: llm.Idle},
+		{name: "hang before the first word", turn: llmtest.Turn{Answer: so, Break: llmtest.Hang, At: 300}, asks: 3, takes: twoWaits + 3*120*time.Second, rests: 30 * time.Second, fault: llm.Idle},
 		{name: "cut in the middle", turn: llmtest.Turn{Answer: so, Break: llmtest.Cut, At: 300}, asks: 3, takes: twoWaits, rests: 30 * time.Second, fault: llm.Broken},
 		{name: "empty", turn: taking(llm.Answer{}), asks: 3, takes: twoWaits, rests: 30 * time.Second, fault: llm.Empty},
 	} {

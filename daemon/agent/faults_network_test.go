@@ -194,7 +194,7 @@ func TestFaultsOfTheLine(t *testing.T) {
 		{name: "closed without a word", asked: strings.Repeat("do it ", 1000), dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
 		{name: "no HTTP", dial: speaks("ERROR\r\n", sendNothing), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
 		{name: "first byte hang", turn: llmtest.Turn{Break: llmtest.Hang}, asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
-		{name: "hang in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so"), Break: llmtest.Hang, At: 300}, asks: 3, takes: 3*time.Minute + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + time.Minute, billed: true},
+		{name: "hang before the first word", turn: llmtest.Turn{Answer: llmtest.Say("so far so"), Break: llmtest.Hang, At: 300}, asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
 		{name: "signs of life and nothing else", dial: speaks(streaming, ticks(": wait\n\n")), asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
 		{name: "reset in the middle", dial: resets(600), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
 		{name: "reset between the head and the body", dial: resets(180), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
@@ -205,10 +205,10 @@ func TestFaultsOfTheLine(t *testing.T) {
 		{name: "no HTTP, and the key in it", dial: speaks("ERROR:"+theKey+"\r\n", sendNothing), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
 		{name: "TLS: a certificate that nobody knows", https: true, dial: wrongCertificate(certificate(t)), asks: 1, says: "certificate signed by unknown authority"},
 	})
-	// A model may think for minutes without a word, so pings keep a stream alive for longer than comments do.
+	// V4: pings are no content, so they keep a stream alive no longer than silence does.
 	playOver(t, "anthropic", []fault{{
 		name: "pings and nothing else", dial: speaks(streaming+events(messageStart), ticks(events(`{"type":"ping"}`))),
-		asks: 3, takes: turnLimit, says: "it ran for 15m0s, the limit of one turn", once: 2, after: oneWait + 5*time.Minute, billed: true,
+		asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true,
 	}})
 }
 

@@ -151,7 +151,7 @@ func (r *harness) wire() {
 	dispatch := &agent.Dispatch{Set: set, Artifacts: r, Settings: settings, Grants: r.store.Grants.List, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
 		Queue: r.store.Turns, Turns: r.store.Turns, Prompts: r.store.Turns, History: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
-		Switched: r.onSwitch, Recall: r.recall,
+		Switched: r.onSwitch, Recall: r.recall, Ended: r.store.Turns.Ended,
 		RunningTurn: &agent.RunningTurn{}, Settings: settings, Feed: &event.Feed{}, Hidden: (&secret.Redactor{}).Writer, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
 	r.commands = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Stops: r.store.Commands, Outgoing: r.store.Commands, Reports: fakeReports{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
@@ -389,6 +389,21 @@ func (r *harness) events() []string {
 		types = append(types, e.Type)
 	}
 	return types
+}
+
+// finishedLine returns the line about a failed call that the event of the newest call's end has.
+func (r *harness) finishedLine() (line string) {
+	r.t.Helper()
+	list, err := r.store.Events.EventsAfter(context.Background(), 0, 1000)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, e := range list {
+		if e.Type == "tool.finished" {
+			line, _ = e.Data["failed"].(string)
+		}
+	}
+	return line
 }
 
 func (r *harness) budget() api.Budget {

@@ -1,10 +1,7 @@
 package agent
 
 import (
-	"slices"
-
 	"hob/daemon/agent/turn"
-	"hob/tools"
 )
 
 // heartbeatSession is the session of the heartbeat. It runs often and mostly finds nothing to do, so its requests are small:
@@ -24,6 +21,5 @@ func NewPrefix(key string, guest bool, set Settings, offered Set) turn.Prefix {
 	if key != heartbeatSession || guest {
 		return turn.Prefix{System: set.System(guest), Tools: schemas(offered.Core())}
 	}
-	few := slices.DeleteFunc(slices.Clone(offered.Specs()), func(s tools.Spec) bool { return !slices.Contains(heartbeatTools(), s.Name) })
-	return turn.Prefix{System: []turn.Section{{Name: "identity", Text: set.Heartbeat()}}, Tools: schemas(few)}
+	return turn.Prefix{System: []turn.Section{{Name: "identity", Text: set.Heartbeat()}}, Tools: schemas(named(offered.Specs(), heartbeatTools()))}
 }

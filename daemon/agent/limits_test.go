@@ -20,7 +20,7 @@ import (
 func (r *harness) runLimited(body string) {
 	r.t.Helper()
 	r.sql(`INSERT INTO triggers (id, kind, name, body, version) VALUES (1, 'job', 'b', ?, 1)`, body)
-	r.sql(`INSERT INTO fires (id, trigger, key, due, created, state) VALUES (1, 1, 'k', 1, 1, 'queued')`)
+	r.sql(`INSERT INTO fires (id, trigger, key, due, created, state) VALUES (1, 1, 'k', ?, 1, 'queued')`, r.clock.Wall().UnixMicro())
 	r.post(event.In{Source: "cron", ExtID: "job:1:run:1", Session: "main", Kind: event.Fire, Rank: event.RankSchedule, Trust: event.Owner, ReplyTo: chat, Fire: 1, Typed: true, Parts: event.Say("look around"), Received: time.Now()})
 	r.settle()
 }
@@ -33,7 +33,7 @@ func TestToolsOfAJob(t *testing.T) {
 			if r.times("note") != 0 || r.times("look") != 1 {
 				t.Errorf("%s: note ran %d times, look %d", mode, r.times("note"), r.times("look"))
 			}
-			if got := fmt.Sprint(r.results(1)); !strings.Contains(got, "this job may only call look") || r.lastBody() != "done" {
+			if got := fmt.Sprint(r.results(1)); !strings.Contains(got, "this job may only call look") || r.lastBody() != "done\n\n(hob: note: permission denied: this job may only call look)" {
 				t.Errorf("%s: %s, said %q", mode, got, r.lastBody())
 			}
 			r.ask("now I ask") // which is no job

@@ -18,9 +18,9 @@ import (
 // Prompts keeps the stable prefix of each session. The prefix changes only with the session, the model or the config, so that
 // providers can cache it.
 type Prompts interface {
-	// Prompt returns the system text and the tools of a session. If there are none, it stores and returns the result of fresh.
+	// Prompt returns the prefix of a session. If there is none, it stores and returns the result of fresh.
 	// The prefix for guests (askers other than the owner) is stored apart from the owner's.
-	Prompt(ctx context.Context, session int64, guest bool, fresh func() turn.Prefix) (string, []llm.Tool, error)
+	Prompt(ctx context.Context, session int64, guest bool, fresh func() turn.Prefix) (turn.Prefix, error)
 	// Shown returns the sections that the session was shown last, nil if it has no prefix. A turn.Shown changes them.
 	Shown(ctx context.Context, session int64, guest bool) ([]turn.Section, error)
 }
@@ -62,8 +62,10 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 		return err
 	}
 	chain := r.run.thread.Models()
-	if r.fellBack(st, chain) {
-		chain = llm.NewChain(r.run.thread.Fallback.Model) // the interpreter finishes what it began
+	models := chain
+	interprets := r.interprets(ctx, st, models)
+	if interprets {
+		chain = llm.NewChain(r.run.thread.Fallback.Model)
 	}
 	if done, err := r.noteChanges(ctx, st, chain.First().Info()); done || err != nil {
 		return err
@@ -77,7 +79,8 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 		return err
 	}
 	// All models failed a short time ago, so the interpreter answers without asking them again.
-	if plan.AllResting() && r.mayFallBack(st) {
+	// A program is told at once too, because it can try again itself.
+	if plan.AllResting() && (r.mayFallBack(st) || st.Turn.ReplyTo.Channel() == event.Endpoint) {
 		return r.fallBackOrFail(ctx, st, nextStep(st), r.allFailed(chain))
 	}
 	refused := false
@@ -93,6 +96,8 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 			return r.fallBackOrFail(ctx, st, n, err)
 		case err != nil:
 			return r.unprepared(ctx, st, err)
+		case interprets && !r.interprets(ctx, st, models): // the loop comes back and asks the model
+			return r.closeFailed(ctx, a, errors.New("a message joined that is for a model"), "")
 		}
 		answer, fault := r.ask(ctx, plan.Model(), &a)
 		if fault == nil {
@@ -102,12 +107,13 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 		}
 		// The provider's count can differ from hob's estimate, so its refusal of a long request forces a compaction. If a parked
 		// turn prevents that, a shorter form is sent once.
-		if llm.FaultOf(fault) == llm.TooLarge && a.info == chain.First().Info() && !refused && r.shrinks(ctx, a) {
+		first := chain.First().Info() // a refusal may have told a smaller window
+		if llm.FaultOf(fault) == llm.TooLarge && a.info.Is(first) && !refused && r.shrinks(ctx, a) {
 			refused = true
 			if err := r.closeFailed(ctx, a, fault, ""); err != nil {
 				return err
 			}
-			if done, err := r.compactIfFull(ctx, st, a.info, true); done || err != nil {
+			if done, err := r.compactIfFull(ctx, st, first, true); done || err != nil {
 				return err
 			}
 			continue
@@ -121,8 +127,20 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 		case next == llm.Another && plan.Rests(a.info, r.run.thread.Clock.Wall()):
 			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: fault})
 		}
-		if !sys.Sleep(ctx, wait) {
-			return context.Cause(ctx)
+		if changed, err := r.pause(ctx, wait, models); changed || err != nil {
+			return err // the loop comes back and asks the models of the new config
+		}
+	}
+}
+
+// pause waits before the next attempt. It ends early, and reports changed, when other models are configured.
+func (r modelCalls) pause(ctx context.Context, wait time.Duration, models *llm.Chain) (changed bool, err error) {
+	for ; ; wait -= time.Second {
+		if !sys.Sleep(ctx, min(wait, time.Second)) {
+			return false, context.Cause(ctx)
+		}
+		if changed = r.run.thread.Models() != models; changed || wait <= time.Second {
+			return changed, nil
 		}
 	}
 }
@@ -130,12 +148,15 @@ func (r modelCalls) request(ctx context.Context, st turn.Snapshot) error {
 // firstRequest returns the request that a new turn begins with, for the commit that claims the turn. It returns false if the turn begins
 // with something else, or if the cost cannot be known yet: prepare then reserves it in a commit of its own.
 func (t *Thread) firstRequest(o turn.Opening) (turn.Step, bool) {
-	if _, asks := turn.Next(o.Snapshot).(turn.Request); !asks || !o.Prefixed || t.Transcribe != nil && slices.ContainsFunc(o.Snapshot.Items, untranscribed) {
+	if _, asks := turn.Next(o.Snapshot).(turn.Request); !asks || !o.Prefixed || o.Snapshot.Turn.Plain || t.Transcribe != nil && slices.ContainsFunc(o.Snapshot.Items, untranscribed) {
 		return turn.Step{}, false
+	}
+	if t.Fallback.First != nil && every(o.Snapshot, t.understood) {
+		return turn.Step{}, false // the interpreter may go first, which costs nothing
 	}
 	plan := t.Models().Plan(t.Clock.Wall(), func(i llm.Info) bool { return sizeOf(o.Transcript, prefix{}, i).fits(i) })
 	info := plan.Model().Info()
-	s := sizeOf(o.Transcript, prefix{o.System, o.Tools}, info).with(nil, info)
+	s := sizeOf(o.Transcript, requestPrefix(o.Prefix, info, t.Dispatch.Set), info).with(nil, info)
 	if info.Local || info.Interpreter || plan.AllResting() || !s.fits(info) || s.estimate() > room(info)*compactAt/100 || checkTokenLimit(o.Snapshot.Turn.RunLimits, s, info) != nil {
 		return turn.Step{}, false
 	}
@@ -256,7 +277,7 @@ func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.step.Model, a.step.Started = a.info.Name(), r.run.thread.Clock.Wall()
-	begin := turn.Begin{Turn: r.run.id, Row: a.st.Turn, Step: a.step, Held: r.run.reserved, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined, a.info).reserve(a.info) }}
+	begin := turn.Begin{Turn: r.run.id, Row: a.st.Turn, Step: a.step, Held: r.run.reserved, Free: a.info.Local, Apart: r.apart(ctx, a), Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined, a.info).reserve(a.info) }}
 	if !a.info.Local && r.run.reserved.N == 0 { // with a reservation there may be no commit to count the time in
 		begin.Ran = r.run.ran()
 	}
@@ -322,6 +343,9 @@ func (r modelCalls) transcript(ctx context.Context, session int64) ([]llm.Item, 
 	if r.run.opening != nil {
 		return r.run.opening.Transcript, nil
 	}
+	if r.run.thread.reads() == turn.RecentTurns {
+		return r.run.thread.History.Recent(ctx, r.run.id)
+	}
 	items, err := r.run.thread.Turns.Transcript(ctx, session)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
@@ -356,8 +380,8 @@ func untranscribed(it llm.Item) bool {
 	return it.Kind == llm.Input && slices.ContainsFunc(it.Parts, func(p event.Part) bool { return p.Voice && !p.Transcribed })
 }
 
-// prefixOf returns the session's prefix. A bare model ignores the prefix, so none is stored for it.
-func (r modelCalls) prefixOf(ctx context.Context, st turn.Snapshot, info llm.Info) (p prefix, err error) {
+// prefixOf returns the session's prefix, fitted to the model. A bare model ignores the prefix, so none is stored for it.
+func (r modelCalls) prefixOf(ctx context.Context, st turn.Snapshot, info llm.Info) (prefix, error) {
 	guest := st.Turn.Guest
 	fresh := func() turn.Prefix { return r.newPrefix(st.Turn.Key, guest) }
 	if info.Interpreter {
@@ -365,13 +389,13 @@ func (r modelCalls) prefixOf(ctx context.Context, st turn.Snapshot, info llm.Inf
 		return prefix{now.Text(), now.Tools}, nil
 	}
 	if o := r.run.opening; o != nil && o.Prefixed {
-		return prefix{o.System, o.Tools}, nil
+		return requestPrefix(o.Prefix, info, r.run.thread.Dispatch.Set), nil
 	}
-	p.system, p.tools, err = r.run.thread.Prompts.Prompt(ctx, st.Turn.Session, guest, fresh)
+	p, err := r.run.thread.Prompts.Prompt(ctx, st.Turn.Session, guest, fresh)
 	if err != nil {
-		return p, fmt.Errorf("read prompt: %w", err)
+		return prefix{}, fmt.Errorf("read prompt: %w", err)
 	}
-	return p, nil
+	return requestPrefix(p, info, r.run.thread.Dispatch.Set), nil
 }
 
 // schemas converts the descriptions of tools to the form of a request.

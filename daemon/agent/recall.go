@@ -34,7 +34,7 @@ func (o *opener) Ahead(ctx context.Context, next func() (turn.Queued, error)) {
 		return
 	}
 	q, err := next()
-	if err != nil || !recalls(q.In) {
+	if err != nil || !recalls(q.In) || o.thread.Fallback.First != nil && o.thread.Fallback.First(ctx, ownText(q.In)) {
 		return // a row that cannot be read now is claimed without a recall, or not at all
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallWait)
@@ -42,12 +42,29 @@ func (o *opener) Ahead(ctx context.Context, next func() (turn.Queued, error)) {
 	o.row, o.found = q.Seq, o.thread.Recall(ctx, truncate(ownText(q.In), maxRecallQuery))
 }
 
+// Reads returns the part of the transcript that a new turn needs.
+func (o *opener) Reads(st turn.Snapshot) turn.Part {
+	if _, asks := turn.Next(st).(turn.Request); !asks {
+		return turn.OwnItems
+	}
+	return o.thread.reads()
+}
+
+// reads returns the part of a transcript that the first model needs.
+func (t *Thread) reads() turn.Part {
+	if t.Models().First().Info().Interpreter {
+		return turn.RecentTurns
+	}
+	return turn.AllItems
+}
+
 // Note returns the recalled passages for the row, if the turn begins with a model request.
 func (o *opener) Note(seq int64, opening turn.Opening) (llm.Item, bool) {
 	_, asks := turn.Next(opening.Snapshot).(turn.Request)
-	if !asks || seq != o.row || len(o.found) == 0 || opening.Snapshot.Turn.Guest {
+	if !asks || seq != o.row || len(o.found) == 0 || opening.Snapshot.Turn.Guest || opening.Snapshot.Turn.Plain {
 		return llm.Item{}, false
 	}
+	opening.Prefix = Fitted(opening.Prefix, o.thread.Models().First().Info(), o.thread.Dispatch.Set) // what is left out of it is not known
 	return turn.Recall(opening, o.found)
 }
 

@@ -159,8 +159,22 @@ func TestAMemoryThatHangsRecallsNothing(t *testing.T) {
 	})
 }
 
+// F17: a run of a job is not reminded of an earlier run, whose input was the same prompt with another note.
+func TestAJobDoesNotRecallItsPrompt(t *testing.T) {
+	prompt := llm.Item{Kind: llm.Input, Parts: event.Say("run cat todo.md"), Envelope: &llm.Envelope{Kind: event.Fire}}
+	found := []turn.Memory{{At: "main", Text: "run cat  todo.md\n2 earlier slots were missed"}, {At: "a", Text: "the list is in todo.md"}}
+	it, ok := turn.Recall(turn.Opening{Transcript: []llm.Item{prompt}}, found)
+	if text := event.TextOf(it.Parts); !ok || strings.Contains(text, "missed") || !strings.HasSuffix(text, "\n- a: the list is in todo.md") {
+		t.Errorf("%v %q", ok, text)
+	}
+	prompt.Envelope.Kind = event.Message // the owner's words may be a question about the passage
+	if it, _ := turn.Recall(turn.Opening{Transcript: []llm.Item{prompt}}, found); !strings.Contains(event.TextOf(it.Parts), "missed") {
+		t.Errorf("of a message: %q", event.TextOf(it.Parts))
+	}
+}
+
 func TestRecall(t *testing.T) {
-	o := turn.Opening{System: "Rules.\n- Anna:  3 May", Transcript: []llm.Item{{Kind: llm.Input, Parts: event.Say("When does  Bob come?")}, {Kind: llm.ResultItem, Handle: "gone", Parts: event.Say("the bin goes out")}}}
+	o := turn.Opening{Prefix: turn.Prefix{System: []turn.Section{{Text: "Rules.\n- Anna:  3 May"}}}, Transcript: []llm.Item{{Kind: llm.Input, Parts: event.Say("When does  Bob come?")}, {Kind: llm.ResultItem, Handle: "gone", Parts: event.Say("the bin goes out")}}}
 	long := strings.Repeat("x", 800)
 	for _, c := range []struct {
 		name  string

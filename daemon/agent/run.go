@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,6 +103,8 @@ func (r *run) carryOut(ctx context.Context, st turn.Snapshot, action turn.Action
 		return toolCalls{r, st}.execute(ctx, a)
 	case turn.Probe:
 		return toolCalls{r, st}.probe(ctx, a)
+	case turn.Collect:
+		return toolCalls{r, st}.collect(ctx, a)
 	case turn.Resolve:
 		return toolCalls{r, st}.resolve(ctx, a)
 	case turn.Park:
@@ -174,11 +177,15 @@ func (r *run) item(st turn.Snapshot, step int, kind llm.Kind, text string) llm.I
 // finish ends the turn. One commit holds its last items, its end and the message in the outbox.
 // It also serves a turn that fails or was stopped; finalMessage decides whether anybody hears of it.
 func (r *run) finish(ctx context.Context, st turn.Snapshot, c turn.Commit, f turn.Finish) error {
-	if out, ok := r.finalMessage(st.Turn, f); ok {
-		c.Changes = append([]tools.Change{out}, c.Changes...)
-	}
+	st = st.With(c.Items)
 	if f.State == turn.Done && f.Fault == "" {
-		f.Fault = turn.Fault(st.With(c.Items))
+		f.Fault = turn.Fault(st)
+	}
+	if t := st.Turn; f.State == turn.Done && t.Parent == 0 && t.ReplyTo.Channel() != event.Endpoint && !saysNothing(f.Text) {
+		f.Text = turn.FinalText(st, f, f.Text, r.toOwner(t))
+	}
+	if out, ok := r.finalMessage(st, f); ok {
+		c.Changes = append([]tools.Change{out}, c.Changes...)
 	}
 	c.End = &f
 	fail.Point("finish.before")
@@ -187,8 +194,14 @@ func (r *run) finish(ctx context.Context, st turn.Snapshot, c turn.Commit, f tur
 	return err
 }
 
+// toOwner reports whether only the owner reads a turn's answer.
+func (r *run) toOwner(t turn.Turn) bool {
+	return t.ReplyTo == "" || slices.Contains(r.set.OwnerAddresses, t.ReplyTo)
+}
+
 // finalMessage makes the outbox row of a turn's end. It returns false when the turn sends nothing.
-func (r *run) finalMessage(t turn.Turn, f turn.Finish) (event.Out, bool) {
+func (r *run) finalMessage(st turn.Snapshot, f turn.Finish) (event.Out, bool) {
+	t := st.Turn
 	if t.Parent != 0 {
 		return event.Out{}, false // the parent turn reads the answer instead
 	}
@@ -196,11 +209,11 @@ func (r *run) finalMessage(t turn.Turn, f turn.Finish) (event.Out, bool) {
 		Key: fmt.Sprintf("turn:%d:final", t.ID), Cause: event.Cause{Kind: event.ByTurn, ID: t.ID},
 		To: t.ReplyTo, ReplyRef: t.ReplyRef, Body: f.Text, Urgency: event.Urgent,
 	}
-	if t.Fire != 0 || strings.HasPrefix(t.Key, "task:") { // nobody waits in a chat for it
+	if t.Unattended() {
 		out.Urgency, out.ReplyRef = event.Normal, ""
 	}
 	if f.State == turn.Failed {
-		out.Body = "I could not finish this: " + f.Why + "."
+		out.Body = turn.FinalText(st, f, "I could not finish this: "+f.Why+".", true)
 		if t.ReplyTo.Channel() == event.Endpoint { // the owner has not seen the request
 			out.Body = fmt.Sprintf("I could not finish a request of the program %s: %s.", t.ReplyTo.Local(), f.Why)
 		}

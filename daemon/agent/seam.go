@@ -80,4 +80,5 @@ type Settings struct {
 	Locked         func(path string) bool          // whether the owner forbids tools to change a file; nil: no file is locked
 
 	Workspace string // absolute
+	Address   string // host:port of hob's own API
 }

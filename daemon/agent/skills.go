@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -57,7 +58,8 @@ func unknownCommand(name string) *event.Fault {
 	case "/attach":
 		return event.NewFault(event.Missing, "", "/attach is a command of hob chat in a terminal. In a shell: hob chat --attach FILE TEXT.")
 	}
-	if near := tools.Nearest(name[1:], CommandNames(), 1); len(near) > 0 {
+	offered := slices.DeleteFunc(CommandNames(), func(n string) bool { return "/"+n == name })
+	if near := tools.Nearest(name[1:], offered, 1); len(near) > 0 {
 		meant = " Do you mean /" + near[0] + "?"
 	}
 	return event.NewFault(event.Missing, "", "There is no command %s.%s /help lists them.", truncate(name, 40), meant)

@@ -34,7 +34,7 @@ func (b backlogOf) Serves(ctx context.Context, turn int64) (bool, error) {
 
 func withWork(r *harness) {
 	b := backlogOf{r}
-	r.with(tasks.NewTodo(), tasks.NewPlan(), tasks.NewTaskAdd(b), tasks.NewTaskList(b), tasks.NewTaskUpdate(b), tasks.NewCompleteTask(b), tasks.NewFailTask(b))
+	r.with(tasks.NewTodo(), tasks.NewPlan(), tasks.NewTaskAdd(b, event.Prompts{}), tasks.NewTaskList(b), tasks.NewTaskUpdate(b, event.Prompts{}), tasks.NewCompleteTask(b), tasks.NewFailTask(b))
 }
 
 // states are those of the tasks, in the order in which they were added.
@@ -82,7 +82,7 @@ func TestTasksRunByThemselves(t *testing.T) {
 		results := r.results(1) // what is refused is refused first
 		contains(t, results[2], "#2 drive | blocked by #1 (queued)")
 		contains(t, results[0], "CONFLICT: this turn runs neither a task nor a job")
-		r.wantBodies("three tasks are planned", "12 boxes", "I could not finish this: there is no van.",
+		r.wantBodies("three tasks are planned\n\n(hob: complete_task: conflict: this turn runs neither a task nor a job)", "12 boxes", "I could not finish this: there is no van.",
 			"Task 2 (drive) is failed: there is no van. Blocked by it: task 3 (rest). hob tasks retry 2 runs it once more.")
 		for i, v := range r.turns() {
 			if want := []string{"main", "task:1", "task:2"}[i]; v.Session != want {
@@ -180,7 +180,7 @@ func TestPlanMode(t *testing.T) {
 		contains(t, got[2], "look did around")
 		contains(t, got[3], "the owner answered: yes, but twice")
 		contains(t, got[5], "note did as approved")
-		if r.times("note") != 1 || r.lastBody() != "noted" {
+		if r.times("note") != 1 || r.lastBody() != "noted\n\n(hob: note: permission denied: this conversation is in plan mode: nothing may change)" {
 			t.Errorf("noted %d times, said %q", r.times("note"), r.lastBody())
 		}
 	}, withWork)

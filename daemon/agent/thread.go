@@ -37,21 +37,27 @@ type Thread struct {
 	Models     func() *llm.Chain // the configured ones, read at each request
 	Fallback   Fallback          // when every model is down
 	Settings   func(ctx context.Context) Settings
-	Boundary   func(ctx context.Context, q turn.Queued) error // serves a command that takes effect between two turns
-	Switched   func(s Switch) event.Out                       // makes the notice to the owner when another model has answered
-	Transcribe func(ctx context.Context, turn int64) error    // adds transcripts of the turn's voice notes to its inputs; nil when transcription is off
-	Recall     Recall                                         // what hob remembers about an input; nil when nothing is recalled
+	Boundary   func(ctx context.Context, q turn.Queued) error           // serves a command that takes effect between two turns
+	Switched   func(s Switch) event.Out                                 // makes the notice to the owner when another model has answered
+	Transcribe func(ctx context.Context, turn int64) error              // adds transcripts of the turn's voice notes to its inputs; nil when transcription is off
+	Recall     Recall                                                   // what hob remembers about an input; nil when nothing is recalled
+	Ended      func(ctx context.Context, turn int64, call string) error // ends the wait of a parked turn for a call; the turn resumes
+	SlowAfter  time.Duration                                            // how long the thread waits for an MCP server; 0: slowAfter
 	Feed       *event.Feed
 	Hidden     func(io.Writer) io.WriteCloser // takes secrets out of what is published on the feed
 	Clock      sys.Clock
 	Jitter     func() float64 // in [0,1), spreads retries
 	Log        *slog.Logger
 
+	slow *slowCalls // of this Run
+
 	*RunningTurn // made before the thread, because parts that the thread needs use it too
 }
 
 // Run steps turns until ctx ends. Then it puts the running turn back into the queue.
 func (t *Thread) Run(ctx context.Context) error {
+	t.slow = newSlowCalls(t.Log)
+	defer t.slow.stop()
 	for ctx.Err() == nil {
 		if err := t.next(ctx); err != nil && ctx.Err() == nil {
 			return err

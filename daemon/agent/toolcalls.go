@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,21 +34,27 @@ type toolCalls struct {
 
 // judge decides about all calls of an answer before any of them runs. One question covers all calls that need approval. If a call names
 // something that an earlier call creates, it is judged when it runs; a question then includes only its arguments. If the answer was cut off
-// at its limit, no call runs, because the calls may be incomplete.
-func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) error {
+// at its limit, no call runs, because the calls may be incomplete. unread holds the names that mean no tool, by the place of the call.
+func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool, unread map[int]string) error {
 	r.st = r.st.With(c.Items)
 	var asks []Judged
 	var first *Judged
 	var later []Judged
-	open, changing := 0, false
+	open, changing, place := 0, false, -1
 	for _, it := range c.Items {
 		if it.Kind != llm.CallItem {
 			continue
 		}
 		n++
-		j := r.run.thread.Dispatch.Judge(ctx, r.actor(it), r.call(it))
-		if raw := event.TextOf(it.Parts); strings.TrimSpace(raw) != "" {
+		place++
+		j := r.refused(r.run.thread.Dispatch.Judge(ctx, r.actor(it), r.call(it)))
+		raw := event.TextOf(it.Parts)
+		if strings.TrimSpace(raw) != "" {
 			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are not valid JSON: %s", truncate(raw, 200)))
+		}
+		j = r.withExample(j, it, raw != "")
+		if said, ok := unread[place]; ok {
+			j = j.refuse(unknown(r.run.thread.Dispatch.Set, said))
 		}
 		// If an answer was cut off, its last call may be incomplete, and the model may have meant more calls after it.
 		if cutOff {
@@ -80,6 +87,27 @@ func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool)
 		c.Question, c.Wait = r.approval(append(asks, coveredByQuestion(c.Steps, asks, later)...)), approvalOf(asks[0])
 	}
 	return r.begin(ctx, c, first)
+}
+
+// withExample adds the right arguments to the result of a call whose arguments are wrong. unread: they are no JSON, so that nothing of them counts.
+func (r toolCalls) withExample(j Judged, it llm.Item, unread bool) Judged {
+	if j.Fault == nil || j.Fault.Code != tools.Validation || j.Tool == nil {
+		return j
+	}
+	args := j.Call.Args
+	if unread {
+		args = json.RawMessage("[]")
+	}
+	example := tools.Example(j.Tool, args, j.Fault.Content)
+	if example == "" {
+		return j
+	}
+	name := j.Tool.Spec().Name
+	if inner, _, ok := tools.Inner(it.Args); ok && it.Tool == tools.CatalogTool {
+		name, example = tools.CatalogTool, fmt.Sprintf(`{"action":"call","name":%q,"arguments":%s}`, inner, example)
+	}
+	j.Fault.Content += "\n" + turn.RightCall + name + " with " + example
+	return j
 }
 
 // begin commits a judged answer. If the first open call may run and has an effect, the same commit records its intent, which
@@ -128,6 +156,9 @@ func (r toolCalls) call(it llm.Item) tools.Call {
 		ID: it.CallID, Turn: r.run.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
 		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Guest: r.st.Turn.Guest, Zone: r.run.set.Zone, Now: r.run.thread.Clock.Wall(), Words: ownWords(r.st),
 		Tainted: r.tainted(it), Limited: r.st.Turn.Limited(), Scratch: fsguard.ScratchOf(r.run.set.Workspace, r.st.Turn.Key), Plan: r.st.Turn.Plan,
+		Few: slices.ContainsFunc(r.run.thread.Models().Models(), func(m llm.Model) bool {
+			return m.Info().Few && m.Info().Provider == it.Provider && m.Info().Model == it.Model
+		}),
 	}
 }
 
@@ -164,7 +195,7 @@ func (r toolCalls) actor(it llm.Item) Actor {
 	}
 	for _, q := range r.st.Questions {
 		if q.Answer == turn.AnswerTurn {
-			a.ApprovedTools = append(a.ApprovedTools, q.Tool)
+			a.Approved = append(a.Approved, q)
 		}
 	}
 	return a
@@ -206,11 +237,17 @@ func (r toolCalls) approval(asks []Judged) *turn.Question {
 		Options:    []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo},
 		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.run.thread.Clock.Wall().Add(approvalOpen), To: r.run.ownerAddress(r.st.Turn),
 	}
-	if pattern := policy.Pattern(asks[0].Intent); len(asks) == 1 && pattern != "" {
+	first, pattern := asks[0].Intent, policy.Pattern(asks[0].Intent)
+	tainted := slices.ContainsFunc(asks, func(j Judged) bool { return j.Call.Tainted })
+	if tainted {
+		pattern = policy.Bound(first)
+	}
+	if len(asks) == 1 && pattern != "" {
 		q.Pattern = pattern
 		q.Options = []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways, turn.AnswerNo}
 	}
-	if slices.ContainsFunc(asks, func(j Judged) bool { return !policy.Ordinary(j.Intent) }) { // an approval for the turn would not cover such a call
+	// An approval for the turn would not cover such a call again. In a tainted turn it ends with the next foreign result, which may be the call's own.
+	if slices.ContainsFunc(asks, func(j Judged) bool { return !policy.Ordinary(j.Intent) }) || tainted && (q.Pattern == "" || first.Server != "" || policy.ForeignSource(first) != "") {
 		q.Options = slices.DeleteFunc(q.Options, func(o string) bool { return o == turn.AnswerTurn })
 	}
 	return q
@@ -230,6 +267,9 @@ func (r *run) ownerAddress(t turn.Turn) event.Address {
 func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 	j := r.run.thread.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	asks := j.Decision.Verdict == policy.Ask
+	if a.Approved == nil {
+		j = r.refused(j)
+	}
 	same := j.Hash() == a.Step.Hash || a.Step.Hash == judgedLater(j).Hash() && inOwnRows(j.Intent)
 	switch {
 	case j.Fault != nil:
@@ -281,18 +321,23 @@ func (r toolCalls) approved(j Judged, q *turn.Question) policy.Entry {
 // perform runs a call whose intent is committed, and commits its result.
 func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error {
 	fail.Point("tool.started")
-	start := r.run.thread.Clock.Mono()
-	j.Call.Live = live(ctx, r, j, step.N)
-	result := r.assisted(ctx, j, r.run.thread.Dispatch.Run(ctx, j))
-	result = r.run.thread.Dispatch.limited(ctx, j, result, resultLimit(r.st, r.run.thread.Models().First().Info(), step))
-	fail.Point("tool.effect")
 	if step.Started.IsZero() {
 		step.Started = r.run.thread.Clock.Wall()
 	}
+	j.Call.Live = live(ctx, r, j, step.N)
+	return r.await(ctx, step, j, func(ctx context.Context) tools.Result { return r.run.thread.Dispatch.Run(ctx, j) })
+}
+
+// ended commits the result of a call that has run, or parks the turn if the result says so.
+func (r toolCalls) ended(ctx context.Context, step turn.Step, c slowCall) error {
+	j := c.judged
+	result := r.assisted(ctx, j, c.result)
+	result = r.run.thread.Dispatch.limited(ctx, j, result, resultLimit(r.st, r.run.thread.Models().First().Info(), step))
+	fail.Point("tool.effect")
 	if w, ok := result.Next.(tools.Wait); ok && !result.IsError {
 		return r.park(ctx, step, j, w, result)
 	}
-	return r.doneIn(ctx, step, j, result, r.run.thread.Clock.Mono()-start)
+	return r.doneIn(ctx, step, j, result, c.took)
 }
 
 // resultShare is the part of a model's window, in percent, that the results of one answer may fill. leastResult is the minimum for each
@@ -317,6 +362,9 @@ func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.W
 		}
 		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
 		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.run.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Link: w.Ask.Link, Options: w.Ask.Options, Until: until, To: r.run.ownerAddress(r.st.Turn)}
+	}
+	if w.Kind == tools.ForProcess { // nothing has been read yet
+		c.Taint = ""
 	}
 	c.Park = r.st.ParkedBy(step, *c.Wait)
 	e := r.run.thread.Dispatch.Entry(r.actorOf(j), j)
@@ -368,10 +416,12 @@ func (r toolCalls) resolve(ctx context.Context, a turn.Resolve) error {
 	}
 	st := r.st
 	st.Turn.Tainted = st.Turn.Tainted || a.Result.Foreign != ""
+	answer := resultItem(st, a.Call, step.N, a.Result)
+	finished := map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "failed": turn.FailureLine(a.Call, answer), "ms": 0}
 	c := turn.Commit{
 		Taint: a.Result.Foreign,
-		Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, a.Call, step.N, a.Result)}, Changes: []tools.Change{r.unrun(a, outcome)},
-		Events: []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.run.id, Data: map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "ms": 0}}},
+		Steps: []turn.Step{step}, Items: []llm.Item{answer}, Changes: []tools.Change{r.unrun(a, outcome)},
+		Events: []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.run.id, Data: finished}},
 	}
 	if a.Lost {
 		c.Changes = append(c.Changes, r.traces(ctx, a)...)
@@ -385,7 +435,7 @@ func (r toolCalls) unrun(a turn.Resolve, outcome string) policy.Entry {
 	e := r.run.thread.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: policy.Decision{Verdict: policy.Allow}})
 	e.ArgsHash, e.Outcome = a.Step.Hash, outcome
 	if a.Step.Started.IsZero() {
-		e.Decision = policy.Decision{Verdict: policy.NotJudged, Reason: firstLine(a.Result.Content)}
+		e.Decision = policy.Decision{Verdict: policy.NotJudged, Reason: failureOf(a.Result)}
 		if a.Result.Code == tools.Denied {
 			e.Decision.Verdict = policy.Deny // the owner refused or did not answer
 		}

@@ -55,7 +55,8 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	}
 	st := r.st
 	st.Turn.Tainted = st.Turn.Tainted || taint != ""
-	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, item, step.N, result)}, Taint: taint}
+	answer := resultItem(st, item, step.N, result)
+	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{answer}, Taint: taint}
 	if j.Fault == nil {
 		c.Changes = append(c.Changes, marks(ctx, j, taint, r.st.Turn.Limited(), step.Started)...)
 	}
@@ -63,7 +64,7 @@ func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result 
 	entry := r.entry(j, result)
 	entry.Took = took
 	c.Changes = append(c.Changes, entry)
-	finished := map[string]any{"call": step.CallID, "tool": step.Tool, "summary": j.Intent.Summary, "error": string(result.Code), "ms": took.Milliseconds()}
+	finished := map[string]any{"call": step.CallID, "tool": step.Tool, "summary": j.Intent.Summary, "error": string(result.Code), "failed": turn.FailureLine(item, answer), "ms": took.Milliseconds()}
 	if !r.st.Turn.Tainted && taint != "" {
 		finished["tainted"] = taint // clients say it at the moment when it happens
 	}

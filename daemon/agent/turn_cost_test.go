@@ -15,7 +15,7 @@ import (
 func TestCostOfATurn(t *testing.T) {
 	const (
 		commits    = 3       // accept, claim with reservation, finish
-		statements = 54      // in all
+		statements = 55      // in all
 		bytes      = 172_000 // of the write-ahead log
 	)
 	bubble(t, llmtest.Always(func(llm.Request) llm.Answer { return llmtest.Say("hello, you") }), func(r *harness) {

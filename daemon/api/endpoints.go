@@ -54,6 +54,7 @@ type ChatProgress struct {
 	State     string // of the turn
 	Why       string
 	Text      string  // the answer of a turn that is done
+	Silent    bool    // no model has said anything in the turn
 	Waits     bool    // the turn waits for a person, a time or an event
 	Questions []int64 // the open questions that it waits for
 	Input     int64   // tokens

@@ -37,12 +37,14 @@ type MCPServer struct {
 	Tools   []MCPTool `json:"tools"`             // those that the owner accepted
 	LeftOut []string  `json:"left_out,omitzero"` // tools that cannot be used, with the reasons
 	Problem string    `json:"problem,omitempty"` // why it cannot be used now
+	Skipped string    `json:"skipped,omitempty"` // what hob skips because it is no message, in words
 	Behind  []string  `json:"behind,omitempty"`  // with flat = true: tools that requests reach through the tool "tool", with the reasons
 }
 
 // MCPTool is a tool of a server.
 type MCPTool struct {
-	Name        string          `json:"name"` // as the model calls it
+	Name        string          `json:"name"`               // as the model calls it
+	Original    string          `json:"original,omitempty"` // as the server calls it, if hob cannot
 	Description string          `json:"description,omitempty"`
 	ReadOnly    bool            `json:"read_only"`
 	Tainted     bool            `json:"tainted"` // turns that have read foreign text call it without asking
@@ -62,7 +64,8 @@ type MCPOffer struct {
 	Changes  []string  `json:"changes"`  // what differs from that, in words; all tools if nothing was accepted
 	Allows   []string  `json:"allows"`   // what its section allows it, in words
 	Tools    []MCPTool `json:"tools"`
-	MS       int64     `json:"ms"` // how long it took to start it and to read its list
+	Skipped  string    `json:"skipped,omitempty"` // what hob skips because it is no message, in words
+	MS       int64     `json:"ms"`                // how long it took to start it and to read its list
 }
 
 // MCPSource names what is installed: npm:PACKAGE@VERSION or go:MODULE@VERSION. In an answer the version is exact.

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 )
 
@@ -44,8 +45,26 @@ type Roster = catalog.Roster
 // Model is a row of Roster.
 type Model = catalog.Row
 
+// ModelDetail is a model with what its server and its answers have shown.
+type ModelDetail struct {
+	Model
+	Learned  []string `json:"learned"` // what the server has refused by name since the start, and what is sent instead
+	Turns    int      `json:"turns"`   // the answers of so many turns, the newest ones, are counted
+	Answers  int      `json:"answers"`
+	Repaired []Repair `json:"repaired"` // the most frequent first, at most 20
+}
+
+// Repair counts the answers in which something was read otherwise than the protocol says.
+type Repair struct {
+	What    string `json:"what"`
+	Answers int    `json:"answers"`
+}
+
 // ModelServer is a server with its models.
 type ModelServer = catalog.Server
+
+// ModelEntry is a model in the list of a server.
+type ModelEntry = llm.Entry
 
 // ModelTest is the result of a test of a model.
 type ModelTest = catalog.Report

@@ -18,6 +18,7 @@ type Problem struct {
 	Summary   string          `json:"summary,omitempty"`   // of the call that needs approval
 	Reason    string          `json:"reason,omitempty"`    // why that call needs it
 	Allow     string          `json:"allow,omitempty"`     // the config line or command that would always allow it; "" when there is none
+	Shown     string          `json:"shown,omitempty"`     // what that call would do, as lines for people
 	Canonical string          `json:"canonical,omitempty"` // all that matters of that call
 	Hash      string          `json:"hash,omitempty"`      // send it back to approve
 	Warnings  []string        `json:"warnings,omitempty"`

@@ -88,6 +88,7 @@ const (
 	ShowAudit    Show[AuditRow]      = "GET /v1/audit/{id}"
 	ShowChannel  Show[Channel]       = "GET /v1/channels/{id}"
 	ShowPairing  Show[Pairing]       = "GET /v1/pairings/{id}"
+	ShowModel    Show[ModelDetail]   = "GET /v1/model/named/{id}" // "first": the one that is asked first
 	ShowTool     Show[ToolSpec]      = "GET /v1/tools/{id}"
 	ShowSkill    Show[Skill]         = "GET /v1/skills/{id}"
 	ShowMCP      Show[MCPServer]     = "GET /v1/mcp/{id}"
@@ -105,6 +106,7 @@ const (
 	ShowTranscription Show[Transcription] = "GET /v1/model/voice"
 	ShowAccount       Show[Account]       = "GET /v1/model/codex"
 	ShowCapabilities  Show[Text]          = "GET /v1/capabilities"
+	ShowRecording     Show[Recording]     = "GET /v1/record"
 )
 
 // Changes of the conversation: messages, questions and answers.
@@ -129,6 +131,7 @@ const (
 	AnswerQuestion  Verb[Answer, Answered]           = "POST /v1/questions/{id}/answer"
 	RevokeGrant     Verb[None, Done]                 = "POST /v1/grants/{id}/revoke"
 	AcceptMark      Verb[MarkedFile, Done]           = "POST /v1/marks/accept"
+	MarkForeign     Verb[ForeignFile, Done]          = "POST /v1/marks"
 )
 
 // Changes of webhooks, channels and pairings.
@@ -163,6 +166,8 @@ const (
 	SetBudget     Verb[BudgetChange, Budget]   = "POST /v1/budget/set"
 	ReindexMemory Verb[None, Done]             = "POST /v1/memory/reindex"
 	LeaveSafeMode Verb[None, Done]             = "POST /v1/safe-mode/off"
+	StartRecord   Verb[None, Recording]        = "POST /v1/record/{id}/start" // id: what is recorded
+	StopRecord    Verb[None, Recording]        = "POST /v1/record/stop"
 	CreateBackup  Verb[BackupPath, Backup]     = "POST /v1/backup/create"
 )
 

@@ -29,6 +29,7 @@ type Status struct {
 	Budget    Budget          `json:"budget"`
 	Database  DatabaseStatus  `json:"database"`
 	SafeMode  SafeStatus      `json:"safe_mode"`
+	Recording *Recording      `json:"recording,omitempty"` // that runs
 	Commands
 	Problems
 }
@@ -37,6 +38,7 @@ type Status struct {
 type Problems struct {
 	Config  []string `json:"config"`
 	Trouble []string `json:"trouble,omitempty"` // why hob is not healthy
+	Off     []string `json:"off,omitempty"`     // what is off, gone or refused, with the command that helps; the rest of hob works
 }
 
 // Commands describes the sandbox of shell commands, and the commands that still run.

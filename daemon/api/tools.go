@@ -36,6 +36,7 @@ type Approval struct {
 	Summary   string   // one line: "run: df -h"
 	Reason    string   // why a person has to agree
 	Allow     string   // the config line or command that would always allow it; "" when there is none
+	Shown     string   // what it would do, as lines for people
 	Canonical string   // all that matters of the call, as it is hashed
 	Hash      string   // of Canonical
 	Code      string   // of the question that was opened; "" when none was

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/record"
 )
 
 // The requests and answers of verbs. On the wire all arguments are texts. The tag need marks an argument that must have a text; a pointer is nil
@@ -60,6 +61,7 @@ type Message struct {
 	Text        string       `json:"text"`              // may be empty where there is an attachment
 	Session     string       `json:"session,omitempty"` // "" is main
 	ID          string       `json:"id,omitempty"`      // the same id again is the same message
+	Begun       time.Time    `json:"begun,omitzero"`    // when its writer began to write it; it answers no question asked later
 	Attachments []Attachment `json:"attachments,omitempty"`
 }
 
@@ -123,6 +125,12 @@ type MarkedFile struct {
 	Hash string `json:"hash,omitempty"` // of what the owner has read; "": what the list has shown last
 }
 
+// ForeignFile is a file that counts as foreign text until the owner accepts it.
+type ForeignFile struct {
+	Path string `json:"path" need:"true"` // absolute
+	Why  string `json:"why" need:"true"`  // completes "it was …"
+}
+
 // WebhookRotation gives a webhook a new secret.
 type WebhookRotation struct {
 	Secret string `json:"secret,omitempty"` // a reference or the secret itself; "": hob makes one
@@ -151,6 +159,9 @@ type BudgetChange struct {
 	TokensPerDay *string `json:"tokens_per_day,omitempty"`
 	Config       string  `json:"config,omitempty"` // "true": the caps of the config count again
 }
+
+// Recording is the recording of an exchange with a server that runs, or the last one.
+type Recording = record.State
 
 // BackupPath is where a copy of the database is written; "" is the folder of backups.
 type BackupPath struct {

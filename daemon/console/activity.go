@@ -96,5 +96,10 @@ func source(e *event.Event, v *view, zone *time.Location) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%s %s %s", v.look.glyph(sign[0], sign[1]), e.At.In(zone).Format("15:04"), name)
+	return v.head(sign[0], sign[1], e.At.In(zone), name)
+}
+
+// head is the head of what came by itself.
+func (v *view) head(sign, ascii string, at time.Time, name string) string {
+	return fmt.Sprintf("%s %s %s", v.look.glyph(sign, ascii), at.Format("15:04"), name)
 }

@@ -9,7 +9,13 @@ import (
 // Clean makes a text safe to show on a terminal. It replaces control characters, and characters that change the direction of writing, with
 // their escapes such as \x1b or \u202e. Line breaks and tabs stay.
 // Text of the daemon goes through it before it is shown: models and strangers may have written it.
-func Clean(s string) string {
+func Clean(s string) string { return clean(s, `\x%02x`) }
+
+// CleanJSON does the same for a JSON document, which keeps its meaning.
+func CleanJSON(doc string) string { return clean(doc, `\u%04x`) }
+
+// clean writes characters below 256 in one format, and the others as \u202e.
+func clean(s, short string) string {
 	if strings.IndexFunc(s, acts) < 0 {
 		return s
 	}
@@ -19,7 +25,7 @@ func Clean(s string) string {
 		case !acts(r):
 			b.WriteRune(r)
 		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
+			fmt.Fprintf(&b, short, r)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}

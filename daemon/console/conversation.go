@@ -50,9 +50,8 @@ type conversation struct {
 	rows  map[int64]*answer   // by inbox row: the messages typed here that are not settled
 	turns map[int64]*turnText // by turn: those that serve one of the rows, and some finished ones
 	// asked are the open questions, by code. An entry is removed when its question is closed.
-	asked map[string]Question
-	// recent is the code of the question that the next line may answer, "" for none.
-	recent string
+	asked  map[string]Question
+	queue  []string // the codes of questions that a line may answer, the oldest first; those of closed ones stay
 	said   saying
 	others int // messages shown that do not belong to a row
 	// messages are those that were shown, of one command; a Talk notes its place instead.
@@ -62,15 +61,18 @@ type conversation struct {
 	passed int
 	// accepted is the newest event.accepted. When a message in plain words answers a question, the same commit accepts the message and
 	// closes the question, so the two events follow each other.
-	accepted *event.Event
-	view     *view    // of out, if it is a terminal; otherwise nil
-	progress progress // what the turns do
-	zone     *time.Location
+	accepted  *event.Event
+	view      *view    // of out, if it is a terminal; otherwise nil
+	progress  progress // what the turns do
+	zone      *time.Location
+	session   string          // its key
+	onChannel map[int64]int64 // the turns of messages that the owner wrote in this conversation on a channel, by inbox row; 0: none yet
 }
 
 // saying is the message shown last. The answer to a command is both an event and a message in one commit, and is shown once.
 type saying struct {
 	seq  int64
+	by   string // the type of the event
 	text string
 }
 
@@ -81,6 +83,8 @@ const echo = 4
 type answer struct {
 	turn    int64
 	settled bool
+	typed   string // what was typed
+	blocks  int    // what the view had shown then
 	state   string // "done", "failed", "stopped", "dead"
 	text    string
 	why     string
@@ -88,7 +92,7 @@ type answer struct {
 
 // newConversation makes a conversation that has seen nothing yet.
 func newConversation(out screen) *conversation {
-	c := &conversation{out: out, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{}, zone: time.Local}
+	c := &conversation{out: out, onChannel: map[int64]int64{}, rows: map[int64]*answer{}, turns: map[int64]*turnText{}, asked: map[string]Question{}, zone: time.Local}
 	c.progress = progress{active: map[int64]activity{}, now: time.Now}
 	if t, ok := out.(terminal); ok {
 		c.view = t.terminal()
@@ -97,7 +101,12 @@ func newConversation(out screen) *conversation {
 }
 
 // expect records that an inbox row was typed here.
-func (c *conversation) expect(inbox int64) { c.rows[inbox] = &answer{} }
+func (c *conversation) expect(inbox int64, typed string) {
+	c.rows[inbox] = &answer{typed: typed}
+	if c.view != nil {
+		c.rows[inbox].blocks = c.view.blocks
+	}
+}
 
 // running returns the turns that work on messages typed here and are not parked.
 func (c *conversation) running() []int64 {
@@ -169,6 +178,7 @@ func (c *conversation) event(e *event.Event) {
 	switch e.Type {
 	case "event.accepted":
 		c.accepted = e
+		c.fromChannel(e)
 	case "turn.started", "turn.joined":
 		c.started(e)
 	case "turn.resumed":
@@ -204,6 +214,13 @@ func (c *conversation) started(e *event.Event) {
 	}
 	for _, row := range rows {
 		c.serves(turnOf(e), row)
+		if _, ok := c.onChannel[row]; ok {
+			c.onChannel[row] = turnOf(e)
+		}
+		// Something else was shown since the message was typed, so it is shown again above its answer.
+		if a := c.rows[row]; a != nil && c.view != nil && e.Type == "turn.started" && a.blocks != c.view.blocks {
+			c.view.arrived(c.view.head("»", "[asked]", e.At.In(c.zone), a.typed), "")
+		}
 	}
 	c.resumed(turnOf(e))
 	c.progress.does(turnOf(e), thinking, e.At)
@@ -241,7 +258,8 @@ func (c *conversation) ahead(e *event.Event) {
 	c.out.Note(fmt.Sprintf("%d messages are ahead of yours", n))
 }
 
-// tool shows the call of a tool, and its error. Tools that only read have no beginning; on a terminal they leave one line.
+// tool shows the call of a tool. Tools that only read have no beginning; on a terminal they leave one line. The end of the turn names the calls
+// that did not work; a terminal shows them at once too.
 func (c *conversation) tool(e *event.Event) {
 	t, line := c.turns[turnOf(e)], stringOf(e, "summary")
 	if line == "" {
@@ -258,7 +276,7 @@ func (c *conversation) tool(e *event.Event) {
 	t.waiting = false
 	tool := stringOf(e, "tool")
 	t.plain = t.plain || c.view != nil && e.Data["verbatim"] == true && (tool == "exec" || tool == "read")
-	code := failure(e.Data["error"])
+	code, failed := failure(e.Data["error"]), stringOf(e, "failed")
 	switch {
 	// Where the status shows what runs, the call leaves its line when it has ended.
 	case c.view != nil && e.Type == "tool.started":
@@ -267,11 +285,14 @@ func (c *conversation) tool(e *event.Event) {
 	case c.view != nil:
 		c.view.prints("")
 		c.out.Break()
-		c.out.Note(strings.TrimSuffix(line+": "+reason(code), ": "))
+		if failed != "" { // the end of the turn names it too, and need not here
+			t.failed = append(t.failed, unbracketed(failed))
+			c.out.Note(strings.TrimSuffix(strings.TrimPrefix(failed, "(hob: "), ")"))
+		} else if line != tool || code != "" { // a bare name says nothing to a person
+			c.out.Note(strings.TrimSuffix(line+": "+reason(code), ": "))
+		}
 	case e.Type == "tool.started":
 		c.out.Note(line)
-	case code != "":
-		c.out.Note(line + ": " + reason(code))
 	}
 	if from := stringOf(e, "tainted"); from != "" && c.view != nil {
 		c.out.Note("this conversation has now read text of others (" + from + "): actions need your permission until /clean or /new")
@@ -281,21 +302,11 @@ func (c *conversation) tool(e *event.Event) {
 // reason is the code of a tool's error in words.
 func reason(code string) string { return strings.ReplaceAll(strings.ToLower(code), "_", " ") }
 
-// notice shows a remark of the daemon. One about a turn that is followed, such as the next attempt after a failure, replaces the one
-// before it where the screen can do that.
-func (c *conversation) notice(e *event.Event) {
-	if c.turns[turnOf(e)] != nil && c.view != nil {
-		c.progress.does(turnOf(e), stringOf(e, "text"), e.At)
-		return
-	}
-	c.out.Note(stringOf(e, "text"))
-}
-
-// question shows a question of a followed turn, or one without a turn. The next line may answer it.
+// question shows a question of a followed turn, or one without a turn. A line may answer it.
 func (c *conversation) question(e *event.Event) {
 	q := questionOf(e)
 	// A hidden question is kept too: an event may close it later.
-	c.asked[q.Code], c.recent = q, q.Code
+	c.asked[q.Code], c.queue = q, append(c.queue, q.Code)
 	if c.foreign(q.Turn) {
 		// Another client shows it.
 		c.passed++
@@ -312,8 +323,12 @@ func (c *conversation) waiting(e *event.Event) {
 	}
 	t.waiting = true
 	delete(c.progress.active, turnOf(e))
+	why := stringOf(e, "why")
+	if what, ok := map[string]string{"child": "a sub-agent works on it", "process": "a command in the background works on it"}[strings.TrimPrefix(why, "waiting for ")]; ok {
+		why = what
+	}
 	if _, open := c.openQuestion(turnOf(e)); !open {
-		c.out.Note(stringOf(e, "why"))
+		c.out.Note(why)
 	}
 }
 
@@ -331,10 +346,18 @@ func (c *conversation) answered(e *event.Event) {
 	c.resumed(turn)
 }
 
-// current returns the open question that the next line may answer.
-func (c *conversation) current() (Question, bool) {
-	q, ok := c.asked[c.recent]
-	return q, ok
+// current returns the oldest open question that a line may answer. A newer one waits for its turn.
+func (c *conversation) current() (q Question, ok bool) {
+	c.queue = slices.DeleteFunc(c.queue, func(code string) bool { _, open := c.asked[code]; return !open })
+	if len(c.queue) == 0 {
+		return Question{}, false
+	}
+	return c.asked[c.queue[0]], true
+}
+
+// leave leaves an open question to its commands.
+func (c *conversation) leave(code string) {
+	c.queue = slices.DeleteFunc(c.queue, func(other string) bool { return other == code })
 }
 
 // openQuestion returns the question that a turn waits for.
@@ -353,6 +376,7 @@ func (c *conversation) finished(e *event.Event) {
 	delete(c.progress.active, turn)
 	t := c.turns[turn]
 	if t == nil {
+		c.replied(e)
 		return
 	}
 	a := answer{turn: turn, state: stringOf(e, "state"), text: stringOf(e, "text"), why: stringOf(e, "why")}
@@ -409,55 +433,7 @@ func (c *conversation) command(e *event.Event) {
 		return
 	}
 	c.settle(row, answer{state: "done", text: stringOf(e, "text")})
-	c.say("", stringOf(e, "text"))
-}
-
-// say shows a message with its head, unless it repeats the one before.
-func (c *conversation) say(head, body string) bool {
-	if c.seq-c.said.seq <= echo && same(body, c.said.text) {
-		return false
-	}
-	c.said = saying{seq: c.seq, text: body}
-	if head != "" && c.view != nil {
-		c.view.arrived(head, body)
-	} else {
-		c.out.Break()
-		c.out.Say(body)
-	}
-	return true
-}
-
-// Causes of messages that are handled differently.
-const (
-	byQuestion = string(event.ByQuestion)
-	byTurn     = string(event.ByTurn)
-)
-
-// message shows a message sent to this conversation, unless another event shows the same text.
-func (c *conversation) message(e *event.Event) {
-	body := stringOf(e, "text")
-	cause := stringOf(e, "cause")
-	if body == "" || cause == byQuestion {
-		return // question.asked shows it
-	}
-	if cause == byTurn && c.foreign(turnOf(e)) {
-		c.passed++
-		return
-	}
-	if c.alone {
-		c.messages = append(c.messages, e)
-	}
-	// The text of a followed turn is shown piece by piece, and completed by turn.finished.
-	if t := c.turns[turnOf(e)]; t != nil && cause == byTurn && t.covers(body) {
-		return
-	}
-	head := source(e, c.view, c.zone)
-	if c.turns[turnOf(e)] != nil {
-		head = "" // it was asked for here
-	}
-	if c.say(head, body) {
-		c.others++
-	}
+	c.say(e, "", stringOf(e, "text"))
 }
 
 // foreign reports whether a turn serves another client and is hidden.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Cursor is the path of a file with the number of the newest event up to which the user has seen everything, and the numbers of later messages
@@ -49,6 +50,15 @@ func (c Cursor) read() ([]int64, error) {
 	return list, nil
 }
 
+// noted returns when the number was written; zero if it is missing.
+func (c Cursor) noted() time.Time {
+	info, err := os.Stat(string(c))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
 // Move writes the number. It is not synced: losing it only repeats some messages.
 func (c Cursor) Move(seq int64) error { return c.write(seq) }
 
@@ -69,10 +79,26 @@ func (c Cursor) write(list ...int64) error {
 	}
 	err := os.MkdirAll(filepath.Dir(string(c)), 0o700) // a user of the system-wide hob may have no home yet
 	if err == nil {
-		err = os.WriteFile(string(c), []byte(strings.Trim(fmt.Sprint(list), "[]")+"\n"), 0o600)
+		err = c.replace([]byte(strings.Trim(fmt.Sprint(list), "[]") + "\n"))
 	}
 	if err != nil {
 		return fmt.Errorf("note where you left off: %w", err)
+	}
+	return nil
+}
+
+// replace writes the file. A process that is killed leaves the whole old file or the new one. Several terminals may write at the same time.
+func (c Cursor) replace(content []byte) error {
+	part, err := os.CreateTemp(filepath.Dir(string(c)), filepath.Base(string(c))+".*")
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(content)
+	if err = errors.Join(err, part.Close()); err == nil {
+		err = os.Rename(part.Name(), string(c))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(part.Name()))
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func (d *lineEditor) wipe(prompt string) {
 		return
 	}
 	d.typing.drop()
-	d.keys.put([]byte(wipe))
+	d.keys.put([]byte(string(rune(keyDropAll))))
 	d.reprompt(prompt)
 }
 
@@ -180,6 +180,7 @@ const enter = '\r'
 // ended records that a line was entered. It stays on the screen, above the live part.
 func (d *lineEditor) ended(t typed) {
 	d.editing = false
+	d.typing.fill(false)
 	if t.err != nil || d.term == nil {
 		t.rows = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"hob/daemon/api/client"
 	"hob/daemon/event"
@@ -25,11 +26,11 @@ func readMissed(ctx context.Context, api API, cursor Cursor, upTo int64) (missed
 	if err != nil {
 		return missed{}, err
 	}
-	return readAfter(ctx, api, seen, upTo)
+	return readAfter(ctx, api, seen, cursor.noted(), upTo)
 }
 
-// readAfter is readMissed after seen[0], without the messages with the other numbers.
-func readAfter(ctx context.Context, api API, seen []int64, upTo int64) (missed, error) {
+// readAfter is readMissed after seen[0], which was noted at an instant, without the messages with the other numbers.
+func readAfter(ctx context.Context, api API, seen []int64, shown time.Time, upTo int64) (missed, error) {
 	place := seen[0]
 	m := missed{seq: place}
 	anew := false
@@ -46,11 +47,12 @@ func readAfter(ctx context.Context, api API, seen []int64, upTo int64) (missed, 
 	if err != nil {
 		return m, fmt.Errorf("read what came meanwhile: %w", err)
 	}
-	// The place is of another database, so nothing of this one is known to have been shown.
+	// The place is of another database, or of events that were lost. What came before the place was noted has been shown.
 	if anew && place > 0 {
-		return readAfter(ctx, api, []int64{0}, upTo)
+		m, err = readAfter(ctx, api, []int64{0}, shown, upTo)
+		m.messages = slices.DeleteFunc(m.messages, func(e *event.Event) bool { return !e.At.After(shown) })
 	}
-	return m, nil
+	return m, err
 }
 
 // add applies one event: it collects messages that were not seen, and questions that are still open.

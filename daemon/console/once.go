@@ -68,7 +68,7 @@ func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	c := newConversation(o.Out)
 	// The conversation begins at the event of this message, and hides the turns of other clients.
 	c.seq, c.alone = r.Event-1, true
-	c.expect(r.Inbox)
+	c.expect(r.Inbox, m.Text)
 	err = o.follow(ctx, c, r.Inbox)
 	// The user's interrupt also stops the work that the message has caused.
 	if ctx.Err() != nil {

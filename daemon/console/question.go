@@ -10,6 +10,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/event"
+	"hob/daemon/text"
 )
 
 // Subjects of questions that approve tool calls: the calls of a turn, and a call from the command line.
@@ -25,11 +26,13 @@ type Question struct {
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
 	Turn    int64    `json:"turn,omitempty"`
+	Pattern string   `json:"pattern,omitempty"` // what "always" would allow; "": it is not offered
+	To      string   `json:"to,omitempty"`      // the address where it was asked
 }
 
 // questionOf reads a question from its event.
 func questionOf(e *event.Event) Question {
-	q := Question{Code: stringOf(e, "code"), Subject: stringOf(e, "subject"), Text: stringOf(e, "text"), Turn: turnOf(e)}
+	q := Question{Code: stringOf(e, "code"), Subject: stringOf(e, "subject"), Text: stringOf(e, "text"), Turn: turnOf(e), Pattern: stringOf(e, "pattern"), To: stringOf(e, "to")}
 	if list, ok := e.Data["options"].([]any); ok {
 		for _, o := range list {
 			q.Options = append(q.Options, fmt.Sprint(o))
@@ -68,14 +71,18 @@ func (q Question) Plain() string {
 	if !q.Approval() {
 		return q.Show()
 	}
-	return "? " + readable(q.Text)
+	shown := "? " + text.ForPeople(q.Text)
+	if q.Pattern != "" {
+		shown += "\n  always would allow: " + q.Pattern
+	}
+	return shown
 }
 
 // show shows the question and how to answer it. On a terminal the prompt asks for the answer, so only the way to answer later is left to
 // say.
 func (q Question) show(out screen, v *view) {
 	if v == nil {
-		out.Ask(q.Show())
+		out.Ask(q.Plain())
 		out.Note(q.How())
 		return
 	}
@@ -85,11 +92,19 @@ func (q Question) show(out screen, v *view) {
 	} else {
 		out.Ask(q.Plain())
 	}
-	if q.Approval() {
-		out.Note(fmt.Sprintf("later: /approve %s or /deny %s", q.Code, q.Code))
-	} else {
-		out.Note("later: /answer " + q.Code + " TEXT")
+	at := ""
+	if channel := event.Address(q.To).Channel(); channel != "" && channel != event.CLI.Channel() {
+		at = "asked in " + channel + "; "
 	}
+	out.Note(at + "later: " + q.commands())
+}
+
+// commands are the chat commands that answer the question.
+func (q Question) commands() string {
+	if q.Approval() {
+		return fmt.Sprintf("/approve %[1]s or /deny %[1]s", q.Code)
+	}
+	return "/answer " + q.Code + " TEXT"
 }
 
 // Prompt returns the prompt for an answer typed at once.
@@ -113,9 +128,9 @@ func (q Question) Prompt() string {
 // How describes how to answer the question later.
 func (q Question) How() string {
 	if q.Approval() {
-		return fmt.Sprintf("answer with: /approve %s or /deny %s (or: hob approvals approve %s)", q.Code, q.Code, q.Code)
+		return fmt.Sprintf("answer with: %s (or: hob approvals approve %s)", q.commands(), q.Code)
 	}
-	return fmt.Sprintf("answer with: /answer %s TEXT (or: hob approvals answer %s TEXT)", q.Code, q.Code)
+	return fmt.Sprintf("answer with: %s (or: hob approvals answer %s TEXT)", q.commands(), q.Code)
 }
 
 // Reply is the answer to a question: a text, or the scope of a permission. A Reply without both denies the permission.

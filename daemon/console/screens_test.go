@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"hob/daemon/api/client"
 	"hob/daemon/console"
 	"hob/daemon/event"
+	"hob/daemon/text"
 )
 
 // noon is when the stories on the screens begin.
@@ -43,7 +43,7 @@ func (s *screen) Write(b []byte) (int, error) {
 }
 
 // drawing starts a conversation on a terminal of some size.
-func drawing(t *testing.T, f *fake, width, height int, look console.Look) *screen {
+func drawing(t *testing.T, f *fake, width, height int, look console.Look, with ...func(*console.Talk)) *screen {
 	t.Helper()
 	in, keys := io.Pipe()
 	s := &screen{
@@ -63,6 +63,9 @@ func drawing(t *testing.T, f *fake, width, height int, look console.Look) *scree
 			defer s.mu.Unlock()
 			return s.clock
 		},
+	}
+	for _, set := range with {
+		set(&talk)
 	}
 	go func() { s.ended <- talk.Run(t.Context()) }()
 	t.Cleanup(func() { _ = keys.Close() })
@@ -245,12 +248,14 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// TestArrivedOnce: a reminder whose text is its name is one line.
+// TestArrivedOnce (N10): a reminder whose text is its name, or begins with it, is shown once; on one line if it fits.
 func TestArrivedOnce(t *testing.T) {
 	f := newFake(func(*fake, int64, client.Message) {})
 	s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true})
-	for _, text := range []string{"stretch", "stand **up**"} {
-		f.emit(event.Event{Type: "message.sent", At: noon, Data: map[string]any{"text": text, "cause": "fire", "from": "job", "name": "stretch"}})
+	for _, m := range [][2]string{
+		{"stretch", "stretch"}, {"check-the-oven", "Check the oven!"}, {"buy", "buy\n- milk"}, {"check", "checkers at five"}, {"stretch", "stand **up**"},
+	} {
+		f.emit(event.Event{Type: "message.sent", At: noon, Data: map[string]any{"text": m[1], "cause": "fire", "from": "job", "name": m[0]}})
 	}
 	s.until(t, "stand up")
 	s.keeps(t, "arrived-once")
@@ -409,34 +414,26 @@ func TestHostileScreens(t *testing.T) {
 	}
 }
 
-// TestApprovalScreens: a question shows a diff for a write and the command alone for a command.
+// TestApprovalScreens: a question shows the call as people read it, without the lines for programs, and what "always" would allow (N21, N23).
 func TestApprovalScreens(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "notes.md")
-	if err := os.WriteFile(file, []byte("buy milk\ncall mum\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("buy milk\ncall mum\n")))
-	for name, exactly := range map[string]string{
-		"write":   fmt.Sprintf(`{"tool":"write","path":%q,"before":%q,"on_conflict":"overwrite","content":"buy bread\ncall mum\n"}`, file, sum),
-		"changed": fmt.Sprintf(`{"tool":"write","path":%q,"before":"sha256:00","on_conflict":"overwrite","content":"buy bread\n"}`, file),
-		"new":     `{"tool":"write","path":"/nowhere/x","before":"absent","on_conflict":"overwrite","content":"a\nb\n"}`,
-		"exec":    `{"tool":"exec","argv":["/bin/sh","-c","rm -r build\nmake"],"cwd":"/src","cwd_id":"1:2","env":["CC=gcc"],"where":"sandbox"}`,
-		"edit":    `{"tool":"edit","before":{"a.go":"sha256:12"},"args":{"path":"a.go","old_text":"one\ntwo","new_text":"three"}}`,
-		"other":   `{"tool":"message","to":"telegram:1","content":"hello"}`,
-		"unknown": `{"tool":"write","path":"/x" [… 5 BYTES ARE NOT SHOWN …] }`,
-	} {
+	for name, pattern := range map[string]string{"write": "", "always": `write "/notes.md"`} {
 		t.Run(name, func(t *testing.T) {
+			options := []string{"once", "no"}
+			if pattern != "" {
+				options = []string{"once", "always", "no"}
+			}
 			f := newFake(func(f *fake, row int64, _ client.Message) {
 				f.emit(event.Event{Type: "turn.started", Turn: 5, Data: map[string]any{"turn": 5, "inbox": []int64{row}}})
 				f.emit(event.Event{Type: "question.asked", Turn: 5, Data: map[string]any{
-					"code": "AB12", "subject": "turn-call", "options": []string{"once", "no"},
-					"text": "May I do it? (it is outside the workspace)\n  exactly: " + exactly + "\n  careful: it is late\n  always allowed by: [tools] x = 1",
+					"code": "AB12", "subject": "turn-call", "options": options, "pattern": pattern,
+					"text": "May I write /notes.md? (it lies outside the workspace)\n  @@ -1,2 +1,2 @@\n  -buy milk\n  +buy bread\n   call mum\n  careful: it is late\n" +
+						text.AsJSON + `{"tool":"write"}` + "\n" + text.AlwaysAllowed + "[tools] x = 1",
 				}})
 				f.emit(event.Event{Type: "turn.waiting", Turn: 5, Data: map[string]any{"why": "waits for the owner"}})
 			})
 			s := drawing(t, f, 80, 24, console.Look{UTF8: true, Moves: true})
 			s.press(t, "go\r")
-			s.until(t, "allow? [y]es, [n]o:")
+			s.until(t, "[n]o:")
 			s.keeps(t, "approval-"+name)
 			s.leaves(t)
 		})

@@ -13,9 +13,6 @@ type Choice struct {
 	Turns int
 }
 
-// leaving reports whether a line asks to leave the conversation, which is the client's part.
-func leaving(message string) bool { return message == "/exit" || message == "/quit" }
-
 // elsewhere says where to find what other programs of this kind have as chat commands, "" for any other line.
 func elsewhere(message string) string {
 	switch message {
@@ -60,7 +57,7 @@ func (k *talk) chosen(message string) bool {
 	if err != nil || n < 1 || n > len(list) {
 		return false
 	}
-	k.options.Session = list[n-1].Key
+	k.options.Session, k.conversation.session = list[n-1].Key, list[n-1].Key
 	k.conversation.out.Note("you are now in " + OneLine(list[n-1].Key))
 	return true
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ const (
 
 // Table formats rows under a head. Width is the terminal's in cells; 0 means no terminal and no limit. No text is longer than 200 cells.
 //
-// A table that is too wide is made narrower in steps, until it fits:
+// On a terminal of less than 70 cells a table that is too wide becomes a list. Elsewhere it is made narrower in steps, until it fits:
 //
 //   - columns that are empty in every row are left out;
 //   - the last column is cut, then the widest of the others, but not columns with a time;
@@ -38,6 +39,9 @@ func Table(head []string, rows [][]string, width int) string {
 		}
 	}
 	wide := widths(all)
+	if width > 0 && width < leastTable && len(head) > 2 && need(wide, widest) > width {
+		return listed(all, width)
+	}
 	if width > 0 {
 		all, wide = fitted(all, width)
 	}
@@ -54,6 +58,32 @@ func Table(head []string, rows [][]string, width int) string {
 			left -= wide[i] + 2
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// leastTable is the narrowest terminal, in cells, that gets wide tables.
+const leastTable = 70
+
+// listed shows the rows of a table one below the other: the first cell, and below it the other ones with the names of their columns.
+func listed(all [][]string, width int) string {
+	names := 0
+	for _, name := range all[0][1:] {
+		names = max(names, Cells(name))
+	}
+	screen := markup.Screen{Width: max(width-names-4, lastKeeps), UTF8: true}
+	var b strings.Builder
+	for _, row := range all[1:] {
+		b.WriteString(shorten(row[0], width) + "\n")
+		for i, text := range row[1:] {
+			name := all[0][i+1]
+			for _, part := range screen.Wrap(text) {
+				if text != "" && text != "-" {
+					fmt.Fprintf(&b, "  %s%s  %s\n", name, strings.Repeat(" ", names-Cells(name)), part)
+				}
+				name = ""
+			}
+		}
 	}
 	return b.String()
 }
@@ -173,7 +203,7 @@ func squeeze(wide []int, width int, may func(column int) bool) {
 }
 
 // CellText fits any text into one cell of a table: one line of at most 200 cells.
-func CellText(s string) string { return truncate(OneLine(s), widest, true) }
+func CellText(s string) string { return truncate(OneLine(markup.WithoutSequences(s)), widest, true) }
 
 // OneLine fits any text into one line of a terminal.
 func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }

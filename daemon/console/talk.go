@@ -2,12 +2,14 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,12 +23,8 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// interrupt is Ctrl-C as a terminal in raw mode sends it. wipe moves to the start of the edited line (Ctrl-A) and deletes to its end
-// (Ctrl-K).
-const (
-	interrupt = 0x03
-	wipe      = "\x01\x0b"
-)
+// interrupt is Ctrl-C as a terminal in raw mode sends it.
+const interrupt = 0x03
 
 // Markers of pasted text (bracketed paste). Everything between them is text.
 const (
@@ -67,13 +65,20 @@ type talk struct {
 	editor       *lineEditor
 	draft        draft
 	armed        bool           // Ctrl-C was pressed and there was nothing to stop
+	ending       bool           // the prompt asks whether hob may stop
+	answers      string         // code of the question that the prompt shows and the line answers; "" for none
+	idle         *time.Timer    // ends when nothing was typed or asked for a while
+	isIdle       bool           // it has ended
+	begun        time.Time      // when the message that is typed was begun
 	unsent       client.Message // the one that did not reach the daemon
 	files        files          // go with the next message
 	choices      []Choice       // the conversations of which the next line may choose one
 	asked        int            // the view's blocks when the last question had been shown
+	last         string         // the code of that question
 	raw          chan []byte
 	frames       chan client.Frame
 	lost         chan error // nil: found again
+	unnoted      bool       // the place could not be noted, and that was told
 }
 
 // errLeave ends the conversation because the user leaves.
@@ -90,10 +95,10 @@ func (t *Talk) Run(ctx context.Context) error {
 	}
 	d := newLineEditor(t.Out, t.Look, t.Size, &typing{history: h, words: t.Words})
 	k := &talk{
-		options: t, conversation: newConversation(d), editor: d,
+		options: t, conversation: newConversation(d), editor: d, idle: time.NewTimer(idleDelay),
 		raw: make(chan []byte), frames: make(chan client.Frame, 64), lost: make(chan error, 1),
 	}
-	k.conversation.zone, d.view.verbose = t.Zone, t.Verbose
+	k.conversation.zone, k.conversation.session, d.view.verbose = t.Zone, cmp.Or(t.Session, "main"), t.Verbose
 	if t.Now != nil {
 		k.conversation.progress.now = t.Now
 	}
@@ -132,8 +137,8 @@ func (k *talk) catchUp(ctx context.Context) error {
 	}
 	away.show(k.conversation)
 	k.conversation.seq = away.seq
-	// The process may be killed; what it has shown does not come again.
-	return k.options.Cursor.Move(away.seq)
+	k.note() // the process may be killed; what it has shown does not come again
+	return nil
 }
 
 // read passes typed bytes to the loop.
@@ -207,7 +212,9 @@ func (k *talk) loop(ctx context.Context) error {
 	spinner := time.NewTicker(spin)
 	spinner.Stop()
 	defer spinner.Stop()
+	defer k.idle.Stop()
 	for spins := false; k.editor.err == nil; {
+		k.offer()
 		busy := k.conversation.busy()
 		if !k.editor.editing && !busy {
 			k.begin()
@@ -223,6 +230,8 @@ func (k *talk) loop(ctx context.Context) error {
 		var err error
 		select {
 		case <-spinner.C:
+		case <-k.idle.C:
+			k.isIdle = true
 		case <-k.options.Resized:
 			k.editor.resized()
 		case <-ctx.Done():
@@ -235,7 +244,7 @@ func (k *talk) loop(ctx context.Context) error {
 		case l := <-k.editor.lines:
 			err = k.entered(ctx, l)
 		case f := <-k.frames:
-			err = k.shown(f)
+			k.shown(f)
 		case e := <-k.lost:
 			k.connection(e)
 		}
@@ -248,52 +257,39 @@ func (k *talk) loop(ctx context.Context) error {
 
 // begin opens the input line. A new line has the terminal's current size.
 func (k *talk) begin() {
+	if !k.editor.editing {
+		k.disturbed() // keys that were pressed before are still on their way
+	}
+	if k.editor.term == nil && !k.editor.editing && !k.draft.open() {
+		k.begun = k.conversation.progress.now() // its keys are not seen
+	}
 	k.editor.begin(k.prompt())
 }
 
-// prompt returns the prompt of the input line: for the next line of a message, for an answer to the open question, or for a new message.
-func (k *talk) prompt() string {
-	if k.draft.open() {
-		return k.options.Look.glyph("… ", "... ")
-	}
-	if q, ok := k.conversation.current(); ok {
-		prompt := q.Code + " " + q.Prompt()
-		if open := k.covered(); open != "" && k.editor.term == nil { // nothing can be drawn above it there
-			return open + "\n" + prompt
-		}
-		return prompt
-	}
-	return "> "
-}
-
-// covered returns the first line of the question that the next line may answer, shortened to the width, if something came below the question; ""
-// otherwise. The owner may no longer see the question then.
-func (k *talk) covered() string {
-	q, ok := k.conversation.current()
-	v := k.editor.view
-	if !ok || k.draft.open() || v.blocks == k.asked {
-		return ""
-	}
-	first, _, _ := strings.Cut(q.Plain(), "\n")
-	width, _ := v.size()
-	return v.cut(OneLine(first), width-1)
-}
-
 // shown shows a frame. The prompt changes when a question was asked or closed. After a message or the end of a turn the user's place moves.
-func (k *talk) shown(f client.Frame) error {
+func (k *talk) shown(f client.Frame) {
 	before := k.prompt()
 	k.conversation.see(f)
 	if f.Event != nil && f.Event.Type == "question.asked" {
-		k.asked = k.editor.view.blocks
+		k.asked, k.last = k.editor.view.blocks, stringOf(f.Event, "code")
+		k.disturbed()
 	}
 	if now := k.prompt(); k.editor.editing && now != before {
 		k.editor.reprompt(now)
 	}
 	if e := f.Event; e != nil && (e.Type == "message.sent" || e.Type == "turn.finished") {
 		k.conversation.forget()
-		return k.options.Cursor.Move(k.conversation.seq)
+		k.note()
 	}
-	return nil
+}
+
+// note notes the user's place. A failure never ends the conversation, which in the terminal of hob up would end hob: it is told once.
+func (k *talk) note() {
+	err := k.options.Cursor.Move(k.conversation.seq)
+	if err != nil && !k.unnoted {
+		k.conversation.out.Note(err.Error() + "; the next terminal may show again what was shown here")
+	}
+	k.unnoted = err != nil
 }
 
 // connection shows that the daemon was lost, or is back.
@@ -314,6 +310,10 @@ func (k *talk) keyed(ctx context.Context, b []byte) error {
 		return k.interrupted(ctx)
 	}
 	k.armed = false
+	k.disturbed()
+	if k.editor.term != nil && !k.editor.typing.begun() && !k.draft.open() {
+		k.begun = k.conversation.progress.now()
+	}
 	k.begin()
 	k.editor.typed(b)
 	return nil
@@ -337,18 +337,21 @@ func (k *talk) interrupted(ctx context.Context) error {
 		}
 		return nil
 	}
-	if k.armed {
+	typed := k.editor.typing.begun() || k.draft.open()
+	k.draft = draft{}
+	switch {
+	case typed: // as in a shell
+		k.editor.wipe(k.prompt())
+		return nil
+	case k.armed:
 		return errLeave
 	}
-	// Nothing can be stopped: clear the line; the next Ctrl-C leaves.
 	k.armed = true
-	k.draft = draft{}
 	leave := "press Ctrl-C again, or Ctrl-D, to leave"
 	if k.options.Ends {
 		leave += "; hob then stops, and reminders wait until it runs again"
 	}
 	k.conversation.out.Note(waiting + leave)
-	k.editor.wipe(k.prompt())
 	return nil
 }
 
@@ -363,9 +366,13 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 		k.begin()
 		return nil
 	}
+	answers, ending := k.answers, k.ending
+	k.answers, k.ending = "", false
 	switch {
-	case leaving(message):
+	case k.leaves(message, answers, ending):
 		return errLeave
+	case k.ending, ending && slices.Contains([]string{"", "n", "no"}, strings.ToLower(message)): // it asks, or the answer is no
+		return nil
 	case message == "/sessions":
 		return k.choose()
 	case k.choices != nil && k.chosen(message):
@@ -381,12 +388,8 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 	case "/help":
 		k.conversation.out.Note(helpHere)
 	}
-	// A question is tried once: if the line is no answer, it becomes a message, and the question stays open.
-	if q, ok := k.conversation.current(); ok {
-		k.conversation.recent = ""
-		if reply, ok := q.Reply(message); ok {
-			return k.showError(q.answer(ctx, k.options.API, reply))
-		}
+	if done, err := k.answer(ctx, answers, message); done || err != nil {
+		return err
 	}
 	if strings.TrimSpace(message) == "" {
 		return nil
@@ -397,16 +400,17 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 // post sends a message. If the daemon does not answer, the message goes back into the editor. Sent again unchanged it keeps its id, so the
 // daemon drops the repeat if only its answer was lost.
 func (k *talk) post(ctx context.Context, message string) error {
-	m := client.Message{Text: message, Session: k.options.Session, ID: sys.RandomIDs().Code(messageID), Attachments: k.files.take()}
+	id := sys.RandomIDs().Code(messageID)
+	m := client.Message{Text: message, Session: k.options.Session, ID: id, Begun: k.begun, Attachments: k.files.take()}
 	if message == k.unsent.Text && len(m.Attachments) == 0 {
-		m.ID, m.Attachments = k.unsent.ID, k.unsent.Attachments
+		m.ID, m.Begun, m.Attachments = k.unsent.ID, k.unsent.Begun, k.unsent.Attachments
 	}
 	k.unsent = client.Message{}
 	r, err := k.options.API.Post(ctx, m)
 	var p *client.Problem
 	switch {
 	case err == nil:
-		k.conversation.expect(r.Inbox)
+		k.conversation.expect(r.Inbox, message)
 		return nil
 	// The daemon has answered with a refusal, so the message need not be kept.
 	case errors.As(err, &p), errors.Is(err, context.Canceled):

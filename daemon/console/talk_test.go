@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -58,7 +59,7 @@ func (w *terminal) press(t *testing.T, keys string) {
 }
 
 // talking starts a conversation; ended gives its error.
-func talking(t *testing.T, f *fake, cursor console.Cursor) (w *terminal, ended chan error) {
+func talking(t *testing.T, f *fake, cursor console.Cursor, with ...func(*console.Talk)) (w *terminal, ended chan error) {
 	t.Helper()
 	in, keys := io.Pipe()
 	w = &terminal{keys: keys}
@@ -68,6 +69,9 @@ func talking(t *testing.T, f *fake, cursor console.Cursor) (w *terminal, ended c
 		Size: func() (int, int) { return 80, 24 }, Look: console.Look{UTF8: true, Moves: true},
 	}
 	ended = make(chan error, 1)
+	for _, set := range with {
+		set(&talk)
+	}
 	go func() { ended <- talk.Run(t.Context()) }()
 	t.Cleanup(func() { _ = keys.Close() })
 	return w, ended
@@ -130,9 +134,10 @@ func TestTalkInterrupts(t *testing.T) {
 	w.until(t, "> ")
 	w.press(t, "typo")
 	w.until(t, "typo")
+	w.press(t, "\x03") // the line
 	w.press(t, "\x03")
 	w.until(t, "press Ctrl-C again")
-	w.press(t, "x")
+	w.press(t, "x\x7f")
 	w.until(t, "x")
 	w.press(t, "\x03")
 	w.until(t, "press Ctrl-C again") // a key in between disarms
@@ -219,7 +224,7 @@ func TestTalkAfterARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFake(func(f *fake, row int64, m client.Message) { turn(f, row, row, "you said: "+m.Text) })
-	f.last = f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "a new database", "cause": "notice"}})
+	f.last = f.emit(event.Event{Type: "message.sent", At: time.Now().Add(time.Minute), Data: map[string]any{"text": "a new database", "cause": "notice"}})
 	w, ended := talking(t, f, cursor)
 	w.until(t, "a new database\r\n")
 	w.until(t, "> ")
@@ -231,6 +236,69 @@ func TestTalkAfterARestore(t *testing.T) {
 	}
 	if n, err := cursor.Place(); n > 20 || err != nil {
 		t.Errorf("place %d, %v", n, err)
+	}
+}
+
+// A place that cannot be noted ends no conversation, which in the terminal of hob up would end hob. It is told once.
+func TestTalkCannotNoteThePlace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	cursor := console.Cursor(dir + "/c")
+	if err := cursor.Move(1); err != nil {
+		t.Fatal(err)
+	}
+	f := newFake(func(f *fake, row int64, m client.Message) { turn(f, row, row, "you said: "+m.Text) })
+	w, ended := talking(t, f, cursor)
+	w.until(t, "> ")
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.press(t, "hello\r")
+	w.until(t, "may show again what was shown here")
+	w.press(t, "more\r")
+	w.until(t, "you said: more\r\n")
+	if strings.Count(w.shown, "may show again") != 1 {
+		t.Errorf("it is told twice:\n%s", w.shown)
+	}
+	w.press(t, "\x04")
+	<-ended // nothing is written while the folder is removed
+}
+
+// Several terminals note their places at the same time.
+func TestCursorsOfSeveralTerminals(t *testing.T) {
+	dir := t.TempDir()
+	done := make(chan error)
+	for range 8 {
+		go func() {
+			var err error
+			for n := range int64(100) {
+				err = errors.Join(err, console.Cursor(dir+"/c").Move(n))
+			}
+			done <- err
+		}()
+	}
+	for range 8 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if list, err := os.ReadDir(dir); len(list) != 1 || err != nil {
+		t.Errorf("left: %v, %v", list, err)
+	}
+}
+
+// Equal messages in a row are different messages: three posts of a webhook are three.
+func TestTalkShowsEqualMessages(t *testing.T) {
+	f := newFake(func(*fake, int64, client.Message) {})
+	w, ended := talking(t, f, "")
+	w.until(t, "> ")
+	for range 3 {
+		f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "it rings", "cause": "turn", "turn": 0}})
+	}
+	f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "the last", "cause": "turn", "turn": 0}})
+	w.until(t, "the last")
+	w.press(t, "\x04")
+	if err := <-ended; err != nil || strings.Count(w.shown, "it rings") != 3 {
+		t.Errorf("%v, shown:\n%s", err, w.shown)
 	}
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,6 +19,7 @@ type turnText struct {
 	text    string   // the whole text, once over
 	held    []string // messages that may repeat the turn's text, until its end shows which
 	waiting bool     // parked
+	failed  []string // the lines about failed calls that were shown when the calls ended, without square brackets
 	plain   bool     // the text is what a command printed or a file contains, so it is no Markdown
 }
 
@@ -70,27 +72,40 @@ func overlaps(a, b string) bool {
 func (t *turnText) end(out screen, text string) {
 	// The whole text may be that of the last step, or of all steps.
 	t.over, t.text, t.waiting = true, text, false
-	rest, ok := after(text, t.shown)
+	left := t.untold(text)
+	rest, ok := after(left, t.shown)
 	if !ok {
-		rest, ok = after(text, t.earlier+t.shown)
+		rest, ok = after(left, t.earlier+t.shown)
 	}
 	switch {
 	case ok && t.shown != "":
 		out.Stream(rest)
 		out.Break()
-	case strings.TrimSpace(text) != "":
+	case strings.TrimSpace(left) != "":
 		out.Break()
-		out.Say(text)
+		out.Say(left)
 	default:
 		out.Break()
 	}
 	for _, m := range t.held {
 		if !same(m, text) {
-			out.Say(m)
+			out.Say(t.untold(m))
 		}
 	}
 	t.held = nil
 }
+
+// untold returns a text without the lines about failed calls that were shown when the calls ended.
+func (t *turnText) untold(text string) string {
+	if len(t.failed) == 0 {
+		return text
+	}
+	told := func(line string) bool { return slices.Contains(t.failed, unbracketed(line)) }
+	return strings.TrimRight(strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), told), "\n"), "\n")
+}
+
+// unbracketed returns a line without square brackets: hob puts them into the addresses of a conversation once it has read text of others.
+func unbracketed(line string) string { return strings.NewReplacer("[", "", "]", "").Replace(line) }
 
 // covers reports whether a message of this turn need not be shown: it repeats the turn's text, or the end of the turn will decide.
 func (t *turnText) covers(body string) bool {

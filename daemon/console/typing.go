@@ -25,6 +25,7 @@ const (
 	keyBackspace
 	keyDelete
 	keyLeave // Ctrl-D: it deletes, and leaves from an empty line
+	keyDropAll
 	keyDropStart
 	keyDropBefore
 	keyDropAfter
@@ -61,6 +62,7 @@ type typing struct {
 	inserts []string   // texts that were typed, one for each keyInsert
 	rest    []byte     // the begun sequence, character or paste at the end of what was typed
 	pasting bool
+	filled  bool // the line may have text
 
 	// Of completion and search; only the line editor's goroutine uses them.
 	given   string   // the text before the cursor that the last key here has made
@@ -73,6 +75,7 @@ type typing struct {
 func (t *typing) put(typed []byte) []byte {
 	t.input.Lock()
 	defer t.input.Unlock()
+	t.filled = true
 	seen := max(0, len(t.rest)-len(pasteEnd))
 	b := append(t.rest, typed...)
 	t.rest = nil
@@ -153,11 +156,25 @@ func (t *typing) inPaste(typed []byte) bool {
 	return t.pasting || bytes.Contains(typed, []byte(pasteStart))
 }
 
-// drop forgets a paste that has not ended.
+// drop forgets what was typed and a paste that has not ended.
 func (t *typing) drop() {
 	t.input.Lock()
 	defer t.input.Unlock()
-	t.rest, t.pasting = nil, false
+	t.rest, t.pasting, t.filled = nil, false, false
+}
+
+// begun reports whether the line has text. It may be true for an empty line, until the next key.
+func (t *typing) begun() bool {
+	t.input.Lock()
+	defer t.input.Unlock()
+	return t.filled || t.pasting
+}
+
+// fill notes whether the line has text.
+func (t *typing) fill(filled bool) {
+	t.input.Lock()
+	defer t.input.Unlock()
+	t.filled = filled
 }
 
 // inserted returns the next text for keyInsert.
@@ -203,6 +220,8 @@ func (t *typing) pressed(line string, pos int, key rune) (string, int, bool) {
 		after = after[first(after):]
 	case keyDelete:
 		after = after[first(after):]
+	case keyDropAll:
+		before, after = "", ""
 	case keyDropStart:
 		before = ""
 	case keyDropBefore:
@@ -221,10 +240,12 @@ func (t *typing) pressed(line string, pos int, key rune) (string, int, bool) {
 	case keyLayout:
 	default:
 		if key < ' ' || len(line) < longestLine && strings.IndexFunc(line, func(r rune) bool { return r >= firstCell }) < 0 {
+			t.fill(line != "" || key >= ' ')
 			return "", 0, false
 		}
 		before += string(key)
 	}
+	t.fill(before+after != "")
 	line, pos = t.layout(before, after)
 	return line, pos, true
 }

@@ -11,18 +11,9 @@ import (
 // Clock formats an instant in this machine's time zone, with the zone's name; "-" for none.
 func Clock(t time.Time) string { return InZone(t, time.Local, false) }
 
-// Exact is Clock with seconds, if the instant has any.
-func Exact(t time.Time) string { return InZone(t, time.Local, t.Second() != 0) }
-
 // InZone formats an instant in a time zone, with the name of its time: "2026-11-21 09:00 CET".
 func InZone(t time.Time, zone *time.Location, seconds bool) string {
-	switch {
-	case t.IsZero():
-		return "-"
-	case seconds:
-		return t.In(zone).Format("2006-01-02 15:04:05 MST")
-	}
-	return t.In(zone).Format("2006-01-02 15:04 MST")
+	return text.InZone(t, zone, seconds)
 }
 
 // Period shortens a duration as Go formats it: "30m0s" becomes "30m", "2h0m0s" becomes "2h". A word before it, and any other text, stays.

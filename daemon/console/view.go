@@ -3,6 +3,7 @@ package console
 import (
 	"strings"
 	"time"
+	"unicode"
 
 	"hob/channels/markup"
 )
@@ -71,7 +72,7 @@ func Wrapped(text string, width int) string {
 // rendered is Markdown as a block of lines, or a plain text wrapped.
 func (v *view) rendered(text string) string {
 	if v.plain {
-		return strings.Join(v.screen(0).Wrap(strings.ReplaceAll(Clean(markup.WithoutColours(text)), "\t", "    ")), "\n")
+		return strings.Join(v.screen(0).Wrap(strings.ReplaceAll(Clean(markup.WithoutSequences(text)), "\t", "    ")), "\n")
 	}
 	return markup.Terminal(v.screen(0)).Render(text).Text
 }
@@ -142,12 +143,28 @@ func (v *view) ask(question string) {
 
 // arrived shows what came by itself: a line with its source and time, and the message below.
 func (v *view) arrived(head, message string) {
-	body := v.block(v.rendered(message), v.after)
-	// A short reminder is its own name.
-	if strings.HasSuffix(head, " "+strings.TrimSpace(message)) {
+	body, whole := v.block(v.rendered(message), v.after), false
+	if head, whole = once(head, strings.TrimSpace(message), v.screen(0).Width); whole {
 		body = v.after
 	}
-	v.put(v.styled(v.cut(OneLine(head), v.screen(0).Width), "1;35") + "\n" + body)
+	v.put(v.styled(v.cut(OneLine(markup.WithoutSequences(head)), v.screen(0).Width), "1;35") + "\n" + body)
+}
+
+// once takes the name out of a head "⏰ 06:43 check-the-oven" if it was made from the first words of the message. A message of one plain line
+// takes its place. whole: the head has the whole message.
+func once(head, message string, width int) (text string, whole bool) {
+	words := func(s string) string {
+		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-") + "-"
+	}
+	parts := strings.SplitN(head, " ", 3)
+	if len(parts) < 3 || words(parts[2]) == "-" || !strings.HasPrefix(words(message), words(parts[2])) {
+		return head, false
+	}
+	begin := parts[0] + " " + parts[1]
+	if line := begin + " " + message; !strings.ContainsAny(message, "\n*_`#[<") && Cells(line) <= width {
+		return line, true
+	}
+	return begin, false
 }
 
 // styled draws a line in a style of ECMA-48, "Select graphic rendition".
@@ -270,7 +287,7 @@ func (v *view) lines(width, height int) []string {
 		lines := strings.Split(v.output, "\n")
 		lines = lines[max(len(lines)-min(shownLines, max(height-6-len(list), 1)), 0):]
 		for _, line := range lines {
-			list = append(list, dim(v.look.glyph("│ ", "| ")+v.cut(strings.ReplaceAll(Clean(line), "\t", "    "), width-6), v.look.Color))
+			list = append(list, dim(v.look.glyph("│ ", "| ")+v.cut(strings.ReplaceAll(Clean(markup.WithoutSequences(line)), "\t", "    "), width-6), v.look.Color))
 		}
 	}
 	if v.status != "" {
@@ -301,4 +318,4 @@ func (l Look) frame(at time.Duration) string {
 const spin = 250 * time.Millisecond
 
 // columns is the width of a line without its sequences.
-func columns(line string) int { return markup.Width(markup.WithoutColours(line)) }
+func columns(line string) int { return markup.Width(markup.WithoutSequences(line)) }

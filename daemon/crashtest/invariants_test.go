@@ -123,8 +123,9 @@ func (r *harness) turns(b records, sum *counts) (broken []string) {
 		{"I3 a turn's last word is not what went out", `SELECT t.id, t.text, (SELECT o.body FROM outbox o WHERE o.key = 'turn:' || t.id || ':final') FROM turns t
 			WHERE t.state = 'done' AND trim(t.text) NOT IN ('', 'HEARTBEAT_OK', 'NO_REPLY') AND t.reply_to <> 'none'
 			AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.key = 'turn:' || t.id || ':final' AND o.body = t.text)`},
-		{"I3 a turn's last word is not its last item", `SELECT t.id, t.text FROM turns t WHERE t.state = 'done' AND t.text <> '' AND t.text <>
-			(SELECT json_extract(i.parts, '$[0].text') FROM items i WHERE i.turn = t.id AND i.kind = 'text' ORDER BY i.seq DESC LIMIT 1)`},
+		// hob's own lines about calls that did not work are around it.
+		{"I3 a turn's last word is not its last item", `SELECT t.id, t.text FROM turns t WHERE t.state = 'done' AND t.text <> '' AND instr(t.text,
+			(SELECT trim(json_extract(i.parts, '$[0].text')) FROM items i WHERE i.turn = t.id AND i.kind = 'text' ORDER BY i.seq DESC LIMIT 1)) = 0`},
 		{"I3 a turn's end was not told once", "SELECT t.id, (SELECT count(*) FROM events e WHERE e.turn = t.id AND e.type = 'turn.finished') AS n FROM turns t WHERE n <> 1"},
 		{"I3 a command was not answered once", "SELECT i.seq, (SELECT count(*) FROM events e WHERE e.inbox = i.seq AND e.type = 'command.done') AS n FROM inbox i WHERE i.kind = 'command' AND i.source IN ('cli', 'ntfy', 'telegram', 'matrix', 'slack') AND n <> 1"},
 		{"I2 a dead letter was not told of", "SELECT id FROM turns t WHERE state = 'dead' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.key = 'notice:turn:' || t.id || ':dead')"},

@@ -62,6 +62,7 @@ type In struct {
 	NotBefore time.Time `json:"not_before,omitzero"` // earliest time at which it is taken
 	NotAfter  time.Time `json:"not_after,omitzero"`  // it expires if it is not taken by then
 	Origin    Origin    `json:"origin,omitzero"`     // for messages that people write in a chat
+	Begun     time.Time `json:"-"`                   // when its writer began to write it; it answers no question asked later; zero: unknown
 }
 
 // Origin is what a platform says about a message besides its content.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hob/daemon/sys"
@@ -119,6 +120,35 @@ func (g *Guard) Workspace() string { return g.space }
 
 // Roots returns the configured roots, resolved, in the order of the config.
 func (g *Guard) Roots() []Root { return append([]Root(nil), g.roots...) }
+
+// Bind is a file or folder of Config.Binds.
+type Bind struct {
+	Root
+	Own  bool // a root of the owner's holds it, so its content is the owner's
+	Data bool // others may fill it: not Own, and a folder that is not for a program's settings, or one that is known to be filled by others
+}
+
+// Binds returns what every sandbox shows besides the workspace and the roots, resolved, in the order of the config.
+func (g *Guard) Binds() []Bind {
+	var list []Bind
+	for _, r := range g.binds {
+		root, _ := g.rootOf(r.Path)
+		b := Bind{Root: r, Own: r.Programs || within(g.space, r.Path) || root.Path != "" && !root.Foreign}
+		info, err := os.Stat(r.Path)
+		settings := strings.Contains(filepath.ToSlash(r.Path), "/.") // such as ~/.cargo, which commands read without naming it
+		b.Data = !b.Own && err == nil && info.IsDir() && (!settings || Shared(r.Path))
+		list = append(list, b)
+	}
+	return list
+}
+
+// Shared reports whether a folder has a name that sync clients, browsers and mail programs use for what others send.
+func Shared(path string) bool {
+	return slices.Contains([]string{
+		"downloads", "download", "dropbox", "sync", "syncthing", "nextcloud", "owncloud", "onedrive", "google drive", "googledrive",
+		"icloud drive", "mail", "mails", "maildir", ".mail", ".maildir", ".thunderbird", "thunderbird", "inbox",
+	}, strings.ToLower(filepath.Base(path)))
+}
 
 // ScratchOf returns the folder in which a session writes after it has read something foreign. Characters of the session's name that do
 // not suit a file name are replaced, and a digest is added.

@@ -54,6 +54,8 @@ type Root struct {
 	Path    string // absolute, or with "~"
 	Write   bool
 	Foreign bool // other people fill it, so its content is foreign; it is never written
+
+	Programs bool // a folder of PATH: its programs count as the owner's
 }
 
 // Config names the folders.
@@ -62,6 +64,7 @@ type Config struct {
 	State     string // absolute; hob's own
 	Home      string // the owner's home, for "~" and the sensitive paths
 	Roots     []Root
+	Binds     []Root                   // what every sandbox shows besides the workspace and the roots
 	Guest     bool                     // someone other than the owner asks: the owner's private files count as sensitive
 	Marked    func(path string) string // says why a file counts as foreign, for example because a tainted turn wrote it; "": it does not. nil: no file is marked
 	Wrote     func(path, hash string)  // called before new content becomes visible, with its SHA-256 in hex, or "" for a removal. nil: nobody is notified
@@ -73,6 +76,7 @@ type Guard struct {
 	own   string // the parent of the state folder: hob's home
 	home  string
 	roots []Root // resolved, without the workspace
+	binds []Root // resolved
 	space string // the workspace, resolved
 	guest bool
 	marks func(path string) string
@@ -102,14 +106,22 @@ func New(c Config) (*Guard, error) {
 			return nil, fmt.Errorf("home: %w", err)
 		}
 	}
-	for _, r := range c.Roots {
+	if g.roots, err = g.opened("root", c.Roots); err == nil {
+		g.binds, err = g.opened("bind", c.Binds)
+	}
+	return g, err
+}
+
+// opened resolves the paths of roots or binds.
+func (g *Guard) opened(kind string, given []Root) (list []Root, err error) {
+	for _, r := range given {
 		path, err := resolved(g.absolute("", r.Path))
 		if err != nil {
-			return nil, fmt.Errorf("root %s: %w", r.Path, err)
+			return nil, fmt.Errorf("%s %s: %w", kind, r.Path, err)
 		}
-		g.roots = append(g.roots, Root{path, r.Write && !r.Foreign, r.Foreign})
+		list = append(list, Root{path, r.Write && !r.Foreign, r.Foreign, r.Programs})
 	}
-	return g, nil
+	return list, nil
 }
 
 // resolved follows the symbolic links of a path as far as it exists.
@@ -126,14 +138,29 @@ type Place struct {
 	Info   fs.FileInfo // the file that exists there; nil: none
 	Own    bool        // in hob's home but not in the workspace; hob's config is there
 	Dangle bool        // a symbolic link on the way leads to something that does not exist
+	Via    []string    // the folders of the symbolic links on the way
+
+	// Guarded is true for what a turn may read after foreign text only if the owner agrees: hidden files and folders of the home, and names as
+	// keys have them. The workspace does not count, and hidden ones count only outside the roots.
+	Guarded bool
 
 	// Foreign says why the content is foreign text: "attachment", "scratch", "outside the roots", "written by …". "" means that it is the
 	// owner's own.
 	Foreign string
+
+	folder fs.FileInfo // the folder that holds it; nil: it does not exist
 }
 
 // Exists reports whether the file exists.
 func (p Place) Exists() bool { return p.Info != nil }
+
+// Absent identifies the absence of a file, with the folder in which it is missing: an approval to make it is for that folder only.
+func (p Place) Absent() string {
+	if p.folder == nil {
+		return "absent"
+	}
+	return "absent in " + identity(p.folder)
+}
 
 // IsDir reports whether the place is a folder.
 func (p Place) IsDir() bool { return p.Info != nil && p.Info.IsDir() }
@@ -151,6 +178,15 @@ func (p Place) ID() string {
 func (g *Guard) Resolve(base, path string) (Place, error) { return resolve(g, os.Lstat, base, path) }
 
 func resolve(g *Guard, look lookup, base, path string) (Place, error) {
+	p, err := unjudged(g, look, base, path)
+	if err == nil {
+		p.Foreign, p.Guarded = foreign(g, look, p.Path, p.Area), g.guarded(p)
+	}
+	return p, err
+}
+
+// unjudged is resolve without a judgement about whose text the place holds.
+func unjudged(g *Guard, look lookup, base, path string) (Place, error) {
 	if err := usable(path); err != nil {
 		return Place{}, err
 	}
@@ -158,14 +194,13 @@ func resolve(g *Guard, look lookup, base, path string) (Place, error) {
 	if err != nil {
 		return Place{}, fmt.Errorf("%s: %w", path, err)
 	}
-	p := Place{Path: w.path, Info: w.info, Dangle: w.dangle}
+	p := Place{Path: w.path, Info: w.info, Dangle: w.dangle, Via: w.via, folder: w.folder}
 	// The area comes first, because hob's own state is never foreign and never counts as Own.
 	p.Area, err = g.area(look, w)
 	if err != nil {
 		return Place{}, fmt.Errorf("classify %s: %w", path, err)
 	}
 	p.Own = p.Area != State && within(g.own, p.Path) && !within(g.space, p.Path)
-	p.Foreign = foreign(g, look, p.Path, p.Area)
 	return p, nil
 }
 

@@ -99,7 +99,7 @@ func Locks(g *Guard) []Lock {
 		if err != nil || p.Info == nil || !p.Info.Mode().IsRegular() || p.Area == State {
 			continue
 		}
-		head, err := frontOf(g, p)
+		head, err := headOf(g, p, maxFrontMatter)
 		if err != nil {
 			continue // what hob cannot read is in no prompt
 		}
@@ -110,13 +110,22 @@ func Locks(g *Guard) []Lock {
 	return list
 }
 
-// frontOf reads the part of a file that may be front matter.
-func frontOf(g *Guard, p Place) ([]byte, error) {
+// Head reads the beginning of a file, at most so many bytes. It does not ask whose text it is, so a judgement about that may call it.
+func Head(g *Guard, path string, most int64) ([]byte, error) {
+	p, err := unjudged(g, os.Lstat, "", path)
+	if err != nil {
+		return nil, err
+	}
+	return headOf(g, p, most)
+}
+
+// headOf reads at most so many bytes of a file.
+func headOf(g *Guard, p Place, most int64) ([]byte, error) {
 	f, err := g.Open(p)
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFrontMatter))
+	text, err := io.ReadAll(io.LimitReader(f, most))
 	return text, errors.Join(err, f.Close())
 }
 

@@ -31,7 +31,7 @@ func secretHomes() []string {
 func secretNames() []string {
 	return []string{
 		".env", ".env.*", ".env-*", ".envrc", "*.env", "*credential*", "*secret*",
-		"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.kdbx", "*.keychain", "*.keychain-db",
+		"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.kdbx", "*.keychain", "*.keychain-db", "*.tfstate", "*.ovpn",
 		".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".vault-token", ".terraformrc",
 		"authorized_keys", "ssh_host_*", "wallet.dat",
 	}
@@ -41,7 +41,7 @@ func secretNames() []string {
 func secretFiles() []string {
 	return []string{
 		"/etc/shadow*", "/etc/gshadow*", "/etc/sudoers", "/etc/sudoers.d/*", "/etc/master.passwd", "/etc/ssl/private/*", "/etc/krb5.keytab",
-		"/proc/*/environ", "/proc/*/mem", "/proc/kcore", "/run/secrets/*", "/var/run/secrets/*", "/dev/mem", "/dev/kmem",
+		"/proc/*/environ", "/proc/*/mem", "/proc/*/task/*/environ", "/proc/*/task/*/mem", "/proc/kcore", "/run/secrets/*", "/var/run/secrets/*", "/dev/mem", "/dev/kmem",
 	}
 }
 
@@ -138,6 +138,26 @@ func homeSecret(below string) bool {
 		}
 	}
 	return false
+}
+
+// guarded says what Place.Guarded is.
+func (g *Guard) guarded(p Place) bool {
+	hidden := p.Area == Outside && g.home != "" && within(g.home, p.Path) && strings.Contains(filepath.ToSlash(p.Path[len(g.home):]), "/.")
+	return hidden || p.Area != Workspace && p.Area != Scratch && GuardedName(filepath.Base(p.Path))
+}
+
+// GuardedName reports whether a file may hold a key by its name. Unlike a SecretName it may well be something else, so only turns that have
+// read foreign text ask. Source code does not count.
+func GuardedName(name string) bool {
+	name = fold(name)
+	switch path.Ext(name) {
+	case ".go", ".py", ".js", ".jsx", ".ts", ".tsx", ".css", ".scss", ".rs", ".java", ".kt", ".swift", ".c", ".h", ".cc", ".cpp", ".cs", ".rb", ".php":
+		return false
+	}
+	return strings.HasSuffix(name, "_history") || slices.ContainsFunc([]string{
+		"token", "passw", "recovery", "backup-code", "backup_code", ".tfstate", ".ovpn", "auth.json", "keystore", "mnemonic", "seed-phrase", "seed_phrase",
+		"rclone.conf", "vault_pass", ".macaroon", "wg0.conf",
+	}, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // SecretName reports whether a file or folder with this name counts as secret in any place. Other names may be secret because of their

@@ -1,6 +1,7 @@
 package fsguard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Limits of a walk. They are those of Linux: 40 links, and paths of 4,096 bytes.
@@ -22,7 +25,9 @@ type walked struct {
 	path   string        // with all links resolved
 	info   fs.FileInfo   // the file at path; nil: it does not exist
 	trail  []fs.FileInfo // every existing folder on the way, from the root on, without path itself
+	folder fs.FileInfo   // the folder that holds path; nil: it does not exist
 	dangle bool
+	via    []string // the folders of the links on the way
 }
 
 // lookup is os.Lstat, or that of a Batch, which remembers.
@@ -41,9 +46,12 @@ func walk(look lookup, path string) (walked, error) {
 			return walked{}, err
 		}
 	}
-	out := walked{path: w.here(), trail: w.infos, dangle: w.dangle}
+	out := walked{path: w.here(), trail: w.infos, dangle: w.dangle, via: w.via}
 	if len(w.missing) == 0 && len(w.infos) > 0 {
 		out.info, out.trail = w.infos[len(w.infos)-1], w.infos[:len(w.infos)-1]
+	}
+	if n := len(out.trail); len(w.missing) < 2 && n > 0 {
+		out.folder = out.trail[n-1]
 	}
 	out.dangle = out.dangle && out.info == nil
 	return out, nil
@@ -60,6 +68,7 @@ type walker struct {
 	links   int
 	own     int  // how many of rest come from the caller; the ones before them come from links
 	dangle  bool // the first missing component comes from a link
+	via     []string
 }
 
 // start begins again at a root, for example after an absolute link.
@@ -99,6 +108,9 @@ func (w *walker) step(name string) error {
 	}
 	info, err := w.look(full)
 	if errors.Is(err, fs.ErrNotExist) {
+		full, info, err = w.spelled(strings.TrimSuffix(full, name), name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		w.missing = append(w.missing, name)
 		w.dangle = w.links > 0 && len(w.rest) >= w.own
 		return nil
@@ -111,6 +123,26 @@ func (w *walker) step(name string) error {
 	}
 	w.at, w.depth, w.infos = full, w.depth+1, append(w.infos, info)
 	return nil
+}
+
+// spelled looks for a name that is not there under the same name with composed or decomposed letters (Unicode, UAX #15): macOS and what was packed
+// there have accents apart. If both exist, the name is neither.
+func (w *walker) spelled(dir, name string) (path string, info fs.FileInfo, err error) {
+	path, err = dir+name, fs.ErrNotExist
+	for _, form := range []norm.Form{norm.NFC, norm.NFD} {
+		other := form.String(name)
+		if other == name {
+			continue
+		}
+		one, missing := w.look(dir + other)
+		switch {
+		case missing == nil && info == nil:
+			path, info, err = dir+other, one, nil
+		case !errors.Is(missing, fs.ErrNotExist):
+			return dir + name, nil, cmp.Or(missing, fs.ErrNotExist)
+		}
+	}
+	return path, info, err
 }
 
 // mustBeFolder returns ErrFolder if the last existing component cannot have anything below it.
@@ -146,6 +178,7 @@ func (w *walker) follow(link string) error {
 	if err != nil {
 		return err
 	}
+	w.via = append(w.via, filepath.Dir(link))
 	if w.links == 1 || len(w.rest) < w.own {
 		w.own = len(w.rest)
 	}

@@ -61,13 +61,25 @@ func writable(p Place, only bool) error {
 	}
 }
 
-// parent makes and opens the folder of a place.
+// parent makes and opens the folder of a place, or returns ErrMoved if another one has taken its place since Resolve.
 func (g *Guard) parent(p Place) (*os.Root, error) {
 	path := filepath.Dir(p.Path)
 	if err := g.makeFolders(path); err != nil {
 		return nil, err
 	}
-	return g.folder(path)
+	root, err := g.folder(path)
+	if err != nil || p.folder == nil {
+		return root, err
+	}
+	now, err := root.Stat(".")
+	if err == nil && !os.SameFile(now, p.folder) {
+		err = ErrMoved
+	}
+	if err != nil {
+		closeRoot(root)
+		return nil, err
+	}
+	return root, nil
 }
 
 // folder opens a resolved folder and checks that its path still leads to the same place.

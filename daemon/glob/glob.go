@@ -72,6 +72,9 @@ func parseNames(pattern string) (way, error) {
 			continue
 		}
 		part, err := parsePart(name)
+		if open := strings.LastIndex(name, "!("); err != nil && open >= 0 && !strings.Contains(name[open:], ")") && strings.Contains(pattern, ")") {
+			err = fmt.Errorf("%w: a \"!(\" stands for one name, so there can be no slash in it", ErrPattern)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", pattern, err)
 		}
@@ -123,7 +126,7 @@ func (p *Pattern) Enter(s State, name string, state FolderState) State {
 	var next State
 	for _, at := range s {
 		part := &p.ways[at.way][at.part]
-		named := at.named || state != Shown && part.literal && part.text == name
+		named := at.named || state != Shown && part.literal && part.text == composed(name)
 		switch {
 		case state == Ignored && !named || !part.match(name):
 		// A "**" keeps its place, because it may take more folders; add also adds the next place.

@@ -88,7 +88,7 @@ func TestPath(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	for _, pattern := range []string{"", "/", ".", "a[b", "!(a", "[z-a]", "a/../b", strings.Repeat("{a,b}", 9), strings.Repeat("!(", 20)} {
+	for _, pattern := range []string{"", "/", ".", "a[b", "!(a", "!(a/b)", "x/!(a|b/c)", "[z-a]", "a/../b", strings.Repeat("{a,b}", 9), strings.Repeat("!(", 20)} {
 		if _, err := glob.New(pattern); !errors.Is(err, glob.ErrPattern) {
 			t.Errorf("%.20q: %v", pattern, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // part is the pattern of one name.
@@ -41,6 +43,7 @@ type span struct{ low, high rune }
 // parsePart parses the pattern of one name. Literal names and "*" with a literal end are recognised first, because they need no atoms.
 // A "(" also leads to the parser, which refuses the other extended patterns of shells.
 func parsePart(name string) (part, error) {
+	name = composed(name)
 	if name == "**" {
 		return part{any: true}, nil
 	}
@@ -199,6 +202,7 @@ func classRune(s string) (rune, string) {
 // match reports whether a name matches. A name that begins with a dot needs a pattern that does.
 // This is the rule of shells for hidden files (IEEE 1003.1-2017, XCU, section 2.13.3).
 func (p *part) match(name string) bool {
+	name = composed(name)
 	switch {
 	case name == "":
 		return false
@@ -226,3 +230,7 @@ func (p *part) dotted() bool {
 func (p *part) excepts() bool {
 	return slices.ContainsFunc(p.atoms, func(a atom) bool { return a.op == except })
 }
+
+// composed returns a name with its letters and accents in one character each. Names may come in either form: macOS and what is packed there have
+// them apart.
+func composed(name string) string { return norm.NFC.String(name) }

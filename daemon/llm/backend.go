@@ -42,11 +42,13 @@ type Config struct {
 	APIKey    string        // the key itself, not a reference; empty: no Authorization header
 	MaxOutput int           // limit of one answer, in tokens
 	Context   int           // size of one request, in tokens
-	Window    func() int    // the largest request, in tokens, as the server reports it; 0 is unknown; nil: never known
+	Learned   *Learned      // what the server has told of the model; nil: nothing yet
+	Tools     string        // few or all: which tools requests describe; empty: few if the window is small
 	Thinking  string        // off minimal low medium high xhigh; empty: nothing is sent and the model decides
 	Idle      time.Duration // longest silence within an answer; default 60 s
 	First     time.Duration // longest wait for the first byte; default 120 s
 	HTTP      *http.Client  // redirects are refused unless it has a CheckRedirect; default: a client of its own
+	Watch     Watch         // wraps the transport of that client; nil: nothing does
 	Price     Price         // used when the server does not report the cost
 	Files     Files         // opens the images and files of messages; nil: the request only names them
 
@@ -57,6 +59,9 @@ type Config struct {
 	Rejected func(token string) // called when the server has rejected what Auth returned; the request is then sent once more
 	Now      func() time.Time   // wall time, to measure Retry-After dates of servers that send no Date; default: the machine's clock
 }
+
+// Watch returns a transport that sees what another one sends and gets.
+type Watch func(http.RoundTripper) http.RoundTripper
 
 // Credentials authorize the requests of an account.
 type Credentials struct {

@@ -82,6 +82,9 @@ func (c *Chain) note(i Info, fault string) {
 	c.last[i.model()] = fault
 }
 
+// Is reports whether both are the same model at the same server, whatever is known about it.
+func (i Info) Is(other Info) bool { return i.model() == other.model() }
+
 func (i Info) server() string { return "server " + i.Provider + " " + i.Server }
 func (i Info) model() string  { return "model " + i.Provider + " " + i.Server + " " + i.Model }
 
@@ -89,10 +92,7 @@ func (i Info) model() string  { return "model " + i.Provider + " " + i.Server + 
 // fault that belongs to a single request (BadRequest, TooLarge, …) starts none: it does not predict the next request.
 func (c *Chain) failed(i Info, err error, now time.Time) {
 	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return
-	}
-	if e.Fault.ofRequest() {
+	if !ok || e.Fault.ofRequest() {
 		return
 	}
 	key, first, longest := i.model(), 30*time.Second, 10*time.Minute
@@ -101,7 +101,7 @@ func (c *Chain) failed(i Info, err error, now time.Time) {
 		first = time.Minute
 	case Auth, Payment, Untrusted:
 		key, first, longest = i.server(), 10*time.Minute, time.Hour
-	case NotFound:
+	case NotFound, NoTools:
 		first, longest = 10*time.Minute, time.Hour
 	case Network:
 		key, first, longest = i.server(), 15*time.Second, 5*time.Minute

@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,6 +31,7 @@ const (
 	Malformed  Fault = "malformed"   // the answer breaks the protocol
 	Empty      Fault = "empty"       // an answer with neither text nor calls
 	Endless    Fault = "endless"     // an answer far longer than the output limit
+	NoTools    Fault = "no_tools"    // the model or its server takes no tools; without them hob could do nothing
 	NoImages   Fault = "no_images"   // the model takes no images; the next attempt describes them in words
 )
 
@@ -71,44 +74,26 @@ func span(d time.Duration) string {
 
 // words returns the sentence that explains a fault to the user.
 func (f Fault) words() string {
-	switch f {
-	case BadRequest:
-		return "the model's server refused the request"
-	case Auth:
-		return "the model's server refused the key"
-	case OverBudget:
-		return "today's budget is used up, or has no room for another request (hob budget show)"
-	case Forbidden:
-		return "the model's server does not allow this"
-	case Payment:
-		return "the model's server wants to be paid"
-	case NotFound:
-		return "the server has no such model or address"
-	case TooLarge:
-		return "the request is too long for the model"
-	case RateLimit:
-		return "the model's server limits requests"
-	case Overloaded:
-		return "the model's server is overloaded or broken"
-	case Network:
-		return "the model's server cannot be reached"
-	case Untrusted:
-		return "the model's server has a certificate that cannot be trusted"
-	case Broken:
-		return "the model's answer broke off"
-	case Idle:
-		return "the model's server fell silent"
-	case Malformed:
-		return "the model's server sent no valid answer"
-	case Empty:
-		return "the model gave an empty answer"
-	case Endless:
-		return "the model's answer did not end"
-	case NoImages:
-		return "the model takes no images"
-	default:
-		return "the model failed: " + string(f)
-	}
+	return cmp.Or(map[Fault]string{
+		BadRequest: "the model's server refused the request",
+		Auth:       "the model's server refused the key",
+		OverBudget: "today's budget is used up, or has no room for another request (hob budget show)",
+		Forbidden:  "the model's server does not allow this",
+		Payment:    "the model's server wants to be paid",
+		NotFound:   "the server has no such model or address",
+		TooLarge:   "the request is too long for the model",
+		RateLimit:  "the model's server limits requests",
+		Overloaded: "the model's server is overloaded or broken",
+		Network:    "the model's server cannot be reached",
+		Untrusted:  "the model's server has a certificate that cannot be trusted",
+		Broken:     "the model's answer broke off",
+		Idle:       "the model's server fell silent",
+		Malformed:  "the model's server sent no valid answer",
+		Empty:      "the model gave an empty answer",
+		Endless:    "the model's answer did not end",
+		NoTools:    "the model cannot call tools here, and hob works through tools",
+		NoImages:   "the model takes no images",
+	}[f], "the model failed: "+string(f))
 }
 
 // Unwrap returns the cause.
@@ -116,27 +101,14 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable reports whether the same model may answer the same request a little later.
 func Retryable(err error) bool {
-	switch FaultOf(err) {
-	case RateLimit, Overloaded, Network, Broken, Idle, Malformed, Empty, NoImages:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]Fault{RateLimit, Overloaded, Network, Broken, Idle, Malformed, Empty, NoImages}, FaultOf(err))
 }
 
 // Billable reports whether a failed request may have been charged: the model had begun to answer, or this cannot be known. A request that
 // was refused by its HTTP status costs nothing.
 func Billable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Begun {
-		return true
-	}
-	switch e.Fault {
-	case Broken, Idle, Malformed, Empty, Endless:
-		return true
-	default:
-		return false
-	}
+	return !ok || e.Begun || slices.Contains([]Fault{Broken, Idle, Malformed, Empty, Endless}, e.Fault)
 }
 
 // FaultOf returns the fault of err, or "" when err is not an *Error.
@@ -149,10 +121,5 @@ func FaultOf(err error) Fault {
 
 // ofRequest reports whether a fault is one of the request or of the budget, so that it says nothing about the model and the next request.
 func (f Fault) ofRequest() bool {
-	switch f {
-	case BadRequest, TooLarge, NoImages, Endless, OverBudget:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]Fault{BadRequest, TooLarge, NoImages, Endless, OverBudget}, f)
 }

@@ -29,8 +29,15 @@ type Info struct {
 	Interpreter bool   // reads the structured request, not text: it needs no stable prompt prefix
 	Context     int    // largest request, in tokens
 	MaxOutput   int    // largest answer, in tokens
+	Few         bool   // requests describe few tools
 	Price       Price
 }
+
+// SmallWindow is the window, in tokens, below which requests are fitted: they describe few tools, and the workspace files are shortened.
+const SmallWindow = 16_384
+
+// Small reports whether the model's window is small.
+func (i Info) Small() bool { return i.Context > 0 && i.Context < SmallWindow }
 
 // Name returns "backend/model", or just the backend's name when both are the same.
 func (i Info) Name() string {
@@ -172,6 +179,7 @@ type Answer struct {
 	Finish    Finish
 	Usage     Usage
 	Raw       json.RawMessage // provider data that later requests must repeat
+	Repaired  []string        // what the server or the model wrote otherwise than the protocol says, and how it was read; for people
 }
 
 // Usage counts the tokens of one request. Cost is in millionths of the budget's currency; Priced says whether it is known.

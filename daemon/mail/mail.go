@@ -10,10 +10,11 @@ import (
 	"path"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/emersion/go-message"
-	"github.com/emersion/go-message/charset"
+
+	"hob/daemon/sys"
+	"hob/daemon/text"
 )
 
 // Limits for reading a mail: anybody can send one.
@@ -49,8 +50,8 @@ func Read(raw []byte) Body {
 	r := &bodyReader{left: maxParts}
 	var texts []string
 	for _, p := range r.part(e, 0) {
-		if text := strings.TrimSpace(p.plain()); text != "" {
-			texts = append(texts, text)
+		if plain := strings.TrimSpace(p.plain()); plain != "" {
+			texts = append(texts, plain)
 		}
 	}
 	return Body{Text: strings.Join(texts, "\n\n"), Files: r.files}
@@ -116,11 +117,16 @@ func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
 	// Text with a file name, or marked as attachment, is a file.
 	disposition, _, _ := e.Header.ContentDisposition()
 	name := filename(e.Header)
-	text := kind == "" || kind == "text/plain" || kind == "text/html"
+	readable := kind == "" || kind == "text/plain" || kind == "text/html"
 	switch {
-	case text && name == "" && !strings.EqualFold(disposition, "attachment"):
+	case readable && name == "" && !strings.EqualFold(disposition, "attachment"):
 		raw, _ := io.ReadAll(io.LimitReader(e.Body, MaxText)) // a malformed text ends at the fault
-		return []textPart{{raw: utf8Text(raw), html: kind == "text/html"}}
+		_, params, _ := e.Header.ContentType()
+		part := textPart{raw: text.Declared(params["charset"], kind == "text/html", raw), html: kind == "text/html"}
+		if !part.html && strings.EqualFold(params["format"], "flowed") {
+			part.raw = flowed(part.raw, strings.EqualFold(params["delsp"], "yes"))
+		}
+		return []textPart{part}
 	case kind == "application/pgp-signature" || kind == "application/pkcs7-signature" || kind == "application/x-pkcs7-signature":
 		return nil // useful only to programs that check signatures
 	}
@@ -136,19 +142,6 @@ func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
 	}
 	r.files = append(r.files, File{name, kind, data, err})
 	return nil
-}
-
-// utf8Text converts a text to UTF-8. Text without a charset, or with a wrong one, is usually Windows-1252.
-func utf8Text(raw []byte) string {
-	if utf8.Valid(raw) {
-		return string(raw)
-	}
-	r, err := charset.Reader("windows-1252", bytes.NewReader(raw))
-	if err != nil {
-		return strings.ToValidUTF8(string(raw), "\uFFFD")
-	}
-	text, _ := io.ReadAll(r) // cannot fail: each byte is a character
-	return strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
 // filename returns the file name of a part without a path, "" if it has none.
@@ -184,32 +177,38 @@ func ending(kind string) string {
 	return ""
 }
 
+// words decodes the encoded words of a header (RFC 2047), by the labels of browsers.
+func words() *mime.WordDecoder { return &mime.WordDecoder{CharsetReader: text.Charset} }
+
+// western is a label that package mime decodes by itself, without the letters that windows-1252 has in place of control characters.
+var western = sys.Regexp(`(?i)=\?(?:iso-8859-1|us-ascii)(\*[a-z-]+)?\?`)
+
 // Addresses parses a list of addresses; a malformed list is empty, so that its author stays unknown.
 func Addresses(value string) []*netmail.Address {
-	parser := netmail.AddressParser{WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader}}
-	list, err := parser.ParseList(value)
+	parser := netmail.AddressParser{WordDecoder: words()}
+	list, err := parser.ParseList(western().ReplaceAllString(value, "=?windows-1252?"))
 	if err != nil {
 		return nil
 	}
 	return list
 }
 
-// Decoded decodes the text of a header (RFC 2047). A malformed text is returned as it is.
+// Decoded decodes the text of a header (RFC 2047). A malformed text is returned as it is. Bytes that are not ASCII are read as those of a text.
 func Decoded(value string) string {
-	text, err := (&mime.WordDecoder{CharsetReader: charset.Reader}).DecodeHeader(value)
+	decoded, err := words().DecodeHeader(western().ReplaceAllString(value, "=?windows-1252?"))
 	if err != nil {
-		return value
+		decoded = value
 	}
-	return text
+	return text.Declared("", false, []byte(decoded))
 }
 
 // Line returns a text on one line, without Invisible characters, cut to most characters.
-func Line(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || Invisible(r) }), " ")
-	if runes := []rune(text); len(runes) > most {
-		text = strings.TrimSpace(string(runes[:most-1])) + "…"
+func Line(words string, most int) string {
+	words = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(words, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || Invisible(r) }), " ")
+	if runes := []rune(words); len(runes) > most {
+		words = strings.TrimSpace(string(runes[:most-1])) + "…"
 	}
-	return text
+	return words
 }
 
 // Invisible reports control characters, and characters that reverse or hide text.

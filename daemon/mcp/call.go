@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,15 +81,43 @@ func request[T any](ctx context.Context, v *server, call tools.Call, hash string
 		err = v.failed(ctx, fmt.Errorf("%w: more than %s", errSlow, v.conf.Timeout))
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errEnded): // the caller was stopped; the SDK has told the server
 		err = ctx.Err()
+	case s.sound(err): // nobody can use its answer, but it can be asked again
+		v.worked()
+		err = &event.Fault{Kind: event.Unavailable, Text: "its answer does not have the form of the protocol", Err: err}
 	default:
 		v.drop(s)
 		s.end(errEnded.Error())
-		if err = s.odd(); err == nil {
-			err = fmt.Errorf("%w before it answered%s", errEnded, because(s.wire.why()))
-		}
-		err = v.failed(context.WithoutCancel(ctx), err)
+		err = v.failed(context.WithoutCancel(ctx), s.reason(err))
 	}
 	return out, true, err
+}
+
+// sound reports whether the connection is as good as before, although a call over it had this error.
+func (s *session) sound(err error) bool {
+	for _, end := range []error{sdk.ErrConnectionClosed, io.EOF, errEnded, errPanic, context.Canceled} {
+		if errors.Is(err, end) {
+			return false
+		}
+	}
+	select {
+	case <-s.wire.ended():
+		return false
+	default:
+	}
+	_, service := s.wire.(*web)
+	return !s.ended() && s.wire.charge(0) == nil && (!service || s.wire.why() == "")
+}
+
+// reason says why a call got no answer that can be used.
+func (s *session) reason(err error) error {
+	why := s.wire.why()
+	_, service := s.wire.(*web)
+	switch {
+	case why != "" && (service || s.wire.charge(0) != nil): // hob has ended it, or it has answered something else
+		return errors.New(why)
+	default:
+		return fmt.Errorf("%w before it answered%s", errEnded, because(why))
+	}
 }
 
 func because(why string) string {
@@ -173,7 +202,7 @@ func (s *Service) fault(call tools.Call, server, what string, lost bool, err err
 	case errors.Is(err, errChanged):
 		return tools.Fail(tools.Conflict, "the owner decides about it", "the MCP server %s is off: %v", server, err)
 	case lost:
-		r = tools.Fail(tools.OutcomeUnknown, "find out what happened before you call it again", "the MCP server %s gave no answer, so it is not known whether %s took effect: %s", server, what, firstLine(err.Error()))
+		r = tools.Fail(tools.OutcomeUnknown, "find out what happened before you call it again", "the MCP server %s gave no answer that can be used, so it is not known whether %s took effect: %s", server, what, firstLine(err.Error()))
 	default:
 		r = tools.Fail(tools.IO, "retryable: later; hob mcp test "+server+" tries it", "the MCP server %s could not be used: %s", server, firstLine(err.Error()))
 	}

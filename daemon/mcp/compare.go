@@ -3,7 +3,10 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
+	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -27,6 +30,8 @@ type comparer struct {
 	root  *jsonschema.Schema
 	draft bool // draft-07: what is beside a reference does not count
 	size  int
+
+	exact int // how many keywords are around it whose meaning would turn if a part below them were left out
 }
 
 // comparison returns a schema without references, and its size. An error means that nothing can be compared with it.
@@ -67,6 +72,12 @@ func (c *comparer) copy(s *jsonschema.Schema, level int) (*jsonschema.Schema, er
 	bare := *s
 	bare.Schema, bare.Ref, bare.Anchor, bare.DynamicAnchor, bare.Comment, bare.Title, bare.Description = "", "", "", "", "", "", ""
 	bare.Defs, bare.Definitions, bare.Default, bare.Examples, bare.Extra, bare.PropertyOrder = nil, nil, nil, nil, nil, nil
+	if unread(s.Pattern) { // such as look-ahead: the server checks it
+		bare.Pattern = ""
+	}
+	if bare.Pattern != s.Pattern && c.exact > 0 || slices.ContainsFunc(slices.Collect(maps.Keys(s.PatternProperties)), unread) {
+		return nil, errNotCompared
+	}
 	full := bare
 	from, to := reflect.ValueOf(&full).Elem(), reflect.ValueOf(&bare).Elem()
 	for i := range from.NumField() { // what is below it: fields of three types
@@ -90,7 +101,14 @@ func (c *comparer) copy(s *jsonschema.Schema, level int) (*jsonschema.Schema, er
 		return nil, errNotCompared
 	}
 	for i := range from.NumField() {
+		turns := slices.Contains([]string{"Not", "OneOf", "If", "Contains"}, from.Type().Field(i).Name)
+		if turns {
+			c.exact++
+		}
 		below, err := c.field(from.Field(i).Interface(), level+1)
+		if turns {
+			c.exact--
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -108,6 +126,12 @@ func (c *comparer) copy(s *jsonschema.Schema, level int) (*jsonschema.Schema, er
 	return &bare, nil
 }
 
+// unread reports whether Go's regular expressions cannot read a pattern.
+func unread(expr string) bool {
+	_, err := syntax.Parse(expr, syntax.Perl)
+	return err != nil
+}
+
 // field copies the schemas in a field; nil: it holds none.
 func (c *comparer) field(value any, level int) (any, error) {
 	switch v := value.(type) {
@@ -117,10 +141,7 @@ func (c *comparer) field(value any, level int) (any, error) {
 		}
 		return c.copy(v, level)
 	case []*jsonschema.Schema:
-		if v == nil {
-			return nil, nil //nolint:nilnil // it holds none
-		}
-		list := make([]*jsonschema.Schema, len(v))
+		list := slices.Clone(v)
 		for i, one := range v {
 			var err error
 			if list[i], err = c.copy(one, level); err != nil {
@@ -129,10 +150,7 @@ func (c *comparer) field(value any, level int) (any, error) {
 		}
 		return list, nil
 	case map[string]*jsonschema.Schema:
-		if v == nil {
-			return nil, nil //nolint:nilnil // it holds none
-		}
-		all := make(map[string]*jsonschema.Schema, len(v))
+		all := maps.Clone(v)
 		for name, one := range v {
 			var err error
 			if all[name], err = c.copy(one, level); err != nil {

@@ -1,9 +1,13 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"hob/config"
@@ -14,7 +18,7 @@ import (
 
 // Pin turns what a server lists into what the owner is asked to accept, and returns its hash.
 func Pin(c config.MCPServer, list []*sdk.Tool) (Pinned, string, error) {
-	p, err := pin(reachOf(c, false), list)
+	p, err := pin("one", reachOf(c, false), list)
 	if err != nil {
 		return p, "", err
 	}
@@ -63,7 +67,7 @@ func ReadForm(schema json.RawMessage, answer string) (map[string]any, error) {
 // Cleared lists the tools of a server that tainted turns may call without asking, when the owner has accepted its list under a config.
 func Cleared(c *config.Snapshot, name string, list []*sdk.Tool) (names []string, goes string, err error) {
 	v := newServer(&Service{}, name, c)
-	p, err := pin(reachOf(v.conf, v.free), list)
+	p, err := pin(name, reachOf(v.conf, v.free), list)
 	for _, d := range v.defs(decision{hash: "x", list: func() Pinned { return p }}, false) {
 		if d.Cleared {
 			names = append(names, d.Name)
@@ -78,5 +82,33 @@ func Compare(schema json.RawMessage, value any) (fits bool, err error) {
 	return err == nil && s.Validate(value) == nil, err
 }
 
-// OddLine returns a line of a program's output that can be no part of JSON; "" for others.
-func OddLine(line string) string { return oddLine([]byte(line)) }
+// ReadLines reads what a program writes to its standard output, in pieces. It returns the messages as JSON, and what is no message.
+func ReadLines(pieces ...[]byte) (list, skipped []string) {
+	reads := make([]io.Reader, len(pieces))
+	for i, one := range pieces {
+		reads[i] = bytes.NewReader(one)
+	}
+	svc := NewService(Deps{Clock: sys.RealClock()})
+	p := &program{frame: svc.Limits.Frame, in: newGauge(io.NopCloser(io.MultiReader(reads...)), svc), stray: &strays{}, note: func(string, []byte) {}}
+	p.stray.log = func(text string) { skipped = append(skipped, text) }
+	l := &lines{p: p, in: bufio.NewReader(p.in)}
+	for id := range int64(10) {
+		l.sent.Store(id, callMethod)
+	}
+	for {
+		m, err := l.Read(context.Background())
+		if err != nil {
+			return list, skipped
+		}
+		raw, err := jsonrpc.EncodeMessage(m)
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, string(raw))
+	}
+}
+
+// Mended brings a message of a server into the form of the protocol. It is the answer to a request of this method.
+func Mended(method string, raw []byte) []byte {
+	return mended(raw, func(int64) string { return method })
+}

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,10 +33,11 @@ func faults() map[mcptest.Fault]struct{ call, start []outcome } {
 	only := func(o ...outcome) []outcome { return o }
 	// Broken or missing answers.
 	add(only(unknown), only(refused, works), mcptest.Hang, mcptest.Die, mcptest.Cut, mcptest.Garbage, mcptest.Half, mcptest.Oversized, mcptest.Endless, mcptest.Flood, mcptest.Pings)
-	add(only(unknown, works), only(refused, works), mcptest.Noise, mcptest.Neither, mcptest.Unversion, mcptest.TextID, mcptest.Batch, mcptest.Deep)
+	add(only(unknown, works), only(refused, works), mcptest.Deep)
 	// Answers of the wrong form.
-	add(only(works), only(refused, works, answer), mcptest.Null)
-	add(only(unknown), only(refused, works), mcptest.Text, mcptest.Array)
+	add(only(works), only(refused, works, answer), mcptest.Null, mcptest.Neither)
+	add(only(works), only(works), mcptest.Noise, mcptest.Unversion, mcptest.TextID, mcptest.Batch)
+	add(only(works), only(refused, works), mcptest.Text, mcptest.Array)
 	// Harmless ones.
 	add(only(works), only(works), mcptest.Double, mcptest.Stray, mcptest.Late, mcptest.Reversed, mcptest.Asks, mcptest.Bare)
 	add(only(answer), only(refused, works), mcptest.Failed, mcptest.Both)
@@ -72,7 +74,7 @@ func TestFaults(t *testing.T) {
 func fails(t *testing.T, s *mcptest.Server, c config.MCPServer, script mcptest.Script, method string, fault mcptest.Fault, expected []outcome) {
 	t.Helper()
 	h := start(t, map[string]config.MCPServer{"notes": c}, func(d *mcp.Deps) {
-		if method == "server/discover" || fault == mcptest.Hang {
+		if method == "server/discover" || slices.Contains(silent(), fault) {
 			d.Limits.Hello = 500 * time.Millisecond
 		}
 	})
@@ -124,3 +126,36 @@ func outcomeOf(r tools.Result) outcome {
 }
 
 func shown(r tools.Result) string { return r.Content[:min(len(r.Content), 500)] }
+
+// V8: a call without a usable answer says why: the limit, the status, the type of the content, or that the program has ended.
+func TestACallSaysWhyItHasNoAnswer(t *testing.T) {
+	t.Parallel()
+	const large = "it sends too much: an answer of more than 8 MB"
+	for name, c := range map[string]struct {
+		way   string
+		fault mcptest.Fault
+		says  string
+	}{
+		"a large message":    {"stdio", mcptest.Oversized, large},
+		"a large body":       {"http", mcptest.Oversized, large},
+		"no message":         {"http", mcptest.Garbage, "its answer does not have the form of the protocol"},
+		"it dies":            {"stdio", mcptest.Die, "it ended before it answered"},
+		"status 500":         {"http", mcptest.HTTP500, "it answered “500 Internal Server Error”"},
+		"status 404":         {"http", mcptest.HTTP404, "it answered “404 Not Found”"},
+		"it sends elsewhere": {"http", mcptest.Redirect, "it answered “307 Temporary Redirect”"},
+		"a web page":         {"http", mcptest.Page, "it answered with content of the type “text/html”, not with JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			through(t, c.way, false, func(t *testing.T, s *mcptest.Server, conf config.MCPServer, script mcptest.Script) {
+				h := start(t, map[string]config.MCPServer{"notes": conf}, func(d *mcp.Deps) { d.Limits.Frame, d.Limits.Burst = 8<<20, 32<<20 })
+				h.accept("notes")
+				tool := h.tool("notes__do")
+				script.Faults = map[string]mcptest.Fault{"tools/call": c.fault}
+				s.Play(script)
+				if r := h.call(t.Context(), tool, `{}`); r.Code != tools.OutcomeUnknown || !strings.Contains(r.Content, c.says) {
+					t.Errorf("%s: %s, want %q", r.Code, shown(r), c.says)
+				}
+			})
+		})
+	}
+}

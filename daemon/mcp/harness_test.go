@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,6 +137,11 @@ func (h *hob) ServerSandbox(context.Context, *config.Snapshot, string, config.MC
 	return nil, nil //nolint:nilnil // none
 }
 
+// Program finds a program.
+func (h *hob) Program(_ context.Context, _ *config.Snapshot, name string) (string, error) {
+	return (*sandbox.Sandbox)(nil).Program(name)
+}
+
 // ServerFolder is where servers are installed.
 func (h *hob) ServerFolder() string { return filepath.Join(h.home, "mcp") }
 
@@ -258,9 +264,14 @@ func wantText(t testing.TB, r tools.Result, want string) {
 	}
 }
 
+// silent are the faults after which a program has not answered, and could.
+func silent() []mcptest.Fault {
+	return []mcptest.Fault{mcptest.Hang, mcptest.Garbage, mcptest.Half, mcptest.Deep}
+}
+
 // short gives the servers little time, because one of them will not answer; long gives them the usual time again.
 func (h *hob) short(fault mcptest.Fault) {
-	if fault == mcptest.Hang || fault == mcptest.TextID || fault == mcptest.Neither || fault == mcptest.Unversion {
+	if slices.Contains(silent(), fault) {
 		h.Limits.Start = 3 * time.Second
 		h.limit(2 * time.Second)
 	}

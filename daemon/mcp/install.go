@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	osexec "os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -79,7 +78,7 @@ func (i Installs) Install(ctx context.Context, name string, in api.MCPSource) (o
 		if !ok {
 			hint := "see that the name and the version are right, and that this machine reaches the registry"
 			if source.Kind == config.FromNPM {
-				hint += "; hob asks the registry of your npm settings, but without your passwords and tokens for it"
+				hint += "; hob asks the registry of your npm settings, but without your passwords and tokens for it; where a company's certificate is in between, start hob with NODE_EXTRA_CA_CERTS=FILE in its environment"
 			}
 			f = event.NewFault(event.Unavailable, hint, "%s cannot be installed: %v", source, err)
 			f.Err = err
@@ -135,20 +134,36 @@ func (i Installs) keep(name, from string, m manifest) error {
 
 // read returns what is installed for a server, after it has read all of it: what runs is what was accepted.
 func (i Installs) read(name, source string) (manifest, error) {
+	m, err := i.manifest(name, source)
+	if err != nil {
+		return m, err
+	}
+	digest, err := treeDigest(i.folder(name))
+	if err == nil && digest != m.Digest {
+		err = event.NewFault(event.Unavailable, installAgain(name, source), "the files of %s are not those that were installed", source)
+	}
+	return m, err
+}
+
+// installAgain is the hint for a server whose files are not right.
+func installAgain(name, source string) string {
+	return fmt.Sprintf("install it again: hob mcp rm %s, then hob mcp add %s %s", name, name, source)
+}
+
+// manifest returns what is installed for a server, if its program is there.
+func (i Installs) manifest(name, source string) (manifest, error) {
 	var m manifest
 	doc, err := os.ReadFile(filepath.Join(i.folder(name), manifestFile))
 	if err == nil {
 		err = json.Unmarshal(doc, &m)
 	}
-	again := fmt.Sprintf("install it again: hob mcp rm %s, then hob mcp add %s %s", name, name, source)
 	if err != nil || m.Source != source || !filepath.IsLocal(m.File) {
-		return m, event.NewFault(event.Unavailable, again, "%s is not installed for the MCP server %s", source, name)
+		return m, event.NewFault(event.Unavailable, installAgain(name, source), "%s is not installed for the MCP server %s", source, name)
 	}
-	digest, err := treeDigest(i.folder(name))
-	if err == nil && digest != m.Digest {
-		err = event.NewFault(event.Unavailable, again, "the files of %s are not those that were installed", source)
+	if _, err := os.Lstat(filepath.Join(i.folder(name), m.File)); err != nil {
+		return m, event.NewFault(event.Unavailable, installAgain(name, source), "the program of %s is not there any more", source)
 	}
-	return m, err
+	return m, nil
 }
 
 // treeDigest returns the SHA-256 of a folder: of the names, kinds, modes and contents of all files in it but the manifest. Nothing in it is followed.
@@ -218,7 +233,7 @@ func (i installer) install(ctx context.Context, source config.MCPSource) (manife
 
 // npm installs a package without running its scripts, and finds its program.
 func (i installer) npm(ctx context.Context, source config.MCPSource) (m manifest, err error) {
-	node, npm, err := i.programs("node", "npm")
+	node, npm, err := i.programs(ctx, "node", "npm")
 	if err != nil {
 		return m, err
 	}
@@ -315,7 +330,7 @@ func programOf(name string, bin json.RawMessage) (string, error) {
 
 // golang builds a program with the owner's settings of where modules come from.
 func (i installer) golang(ctx context.Context, source config.MCPSource) (m manifest, err error) {
-	goTool, _, err := i.programs("go", "go")
+	goTool, _, err := i.programs(ctx, "go", "go")
 	if err != nil {
 		return m, err
 	}
@@ -357,16 +372,16 @@ func (i installer) golang(ctx context.Context, source config.MCPSource) (m manif
 	return m, err
 }
 
-// programs finds two programs of this machine, with symbolic links resolved.
-func (i installer) programs(names ...string) (a, b string, err error) {
+// programs finds two programs of this machine, with symbolic links resolved. They run outside of the sandbox, too.
+func (i installer) programs(ctx context.Context, names ...string) (a, b string, err error) {
 	found := make([]string, 2)
 	for n, name := range names {
-		file, err := osexec.LookPath(name)
+		file, err := i.service.Ways.Program(ctx, i.service.Config(), name)
 		if err == nil {
 			file, err = filepath.EvalSymlinks(file)
 		}
 		if err != nil {
-			return "", "", event.NewFault(event.Unavailable, "install it; hob looks at the PATH with which it was started", "there is no program %s here, which is needed to install the MCP server %s", name, i.name)
+			return "", "", event.NewFault(event.Unavailable, "install it; hob looks at the PATH with which it was started", "there is no program %s here, which is needed to install the MCP server %s (%v)", name, i.name, err)
 		}
 		found[n] = file
 	}

@@ -140,10 +140,12 @@ func TestStderr(t *testing.T) {
 		script mcptest.Script
 		says   string
 	}{
-		"endless":        {one(func(s *mcptest.Script) { s.Stderr = -1 }), "sends too much"},
-		"it cannot run":  {one(func(s *mcptest.Script) { s.Faults = map[string]mcptest.Fault{"start": mcptest.Die} }), "its exit code is 1; it says “cannot start: no "},
-		"noise":          {one(func(s *mcptest.Script) { s.Stdout = "npm warn something\nServer is running\n" }), "cannot be used: it wrote something that is not JSON-RPC to its standard output: “npm warn something”"},
-		"a log":          {one(func(s *mcptest.Script) { s.Stdout = "[info] \x1b[1mstart " }), "JSON-RPC to its standard output: “[info] "},
+		"endless":       {one(func(s *mcptest.Script) { s.Stderr = -1 }), "sends too much"},
+		"it cannot run": {one(func(s *mcptest.Script) { s.Faults = map[string]mcptest.Fault{"start": mcptest.Die} }), "its exit code is 1; it says “cannot start: no "},
+		"noise":         {one(func(s *mcptest.Script) { s.Stdout = "npm warn something\nServer is running\n" }), "works"},
+		"only noise": {one(func(s *mcptest.Script) {
+			s.Stdout, s.Faults = "npm warn something\nServer is running\n", map[string]mcptest.Fault{"start": mcptest.Hang}
+		}), "cannot be used: it wrote something that is not JSON-RPC to its standard output: hob skips what is no message in what it sends, 2 times since its start, first “npm warn something”"},
 		"a megabyte":     {one(func(s *mcptest.Script) { s.Stderr = 1 << 20 }), "works"},
 		"it never reads": {one(func(s *mcptest.Script) { s.Faults = map[string]mcptest.Fault{"start": mcptest.Hang} }), "in time"},
 	} {
@@ -151,7 +153,7 @@ func TestStderr(t *testing.T) {
 			t.Parallel()
 			s := mcptest.New(t, c.script)
 			h := start(t, map[string]config.MCPServer{"notes": program(s)}, func(d *mcp.Deps) {
-				if name == "it never reads" {
+				if name == "it never reads" || name == "only noise" {
 					d.Limits.Hello, d.Limits.Start = 300*time.Millisecond, time.Second
 				}
 			})
@@ -382,18 +384,4 @@ func TestLongStream(t *testing.T) {
 	h := start(t, map[string]config.MCPServer{"notes": {URL: s.URL, Timeout: time.Minute}})
 	h.accept("notes")
 	wantText(t, h.call(t.Context(), h.tool("notes__do"), `{}`), "ok do")
-}
-
-// A line of a log is told from the parts of a message that has several lines.
-func TestOddLine(t *testing.T) {
-	for _, line := range []string{"", "  ", "{", `{"jsonrpc":"2.0",`, `  "id": 1,`, "}", "  },", "[", "[{", "]", "[]", "[ [", "12,", "-1.5", "true,", "null", `"text"`} {
-		if got := mcp.OddLine(line); got != "" {
-			t.Errorf("%q is odd", line)
-		}
-	}
-	for _, line := range []string{"Starting server on stdio...", "[info] ready", "2026-11-29 10:00 ready", "npm warn x", "trues", "[2026] up"} {
-		if got := mcp.OddLine(line); got != line {
-			t.Errorf("%q: %q", line, got)
-		}
-	}
 }

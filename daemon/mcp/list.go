@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -18,7 +19,6 @@ import (
 	"hob/config"
 	"hob/daemon/netguard"
 	"hob/daemon/secret"
-	"hob/daemon/sys"
 	"hob/daemon/text"
 	"hob/tools"
 	host "hob/tools/mcp"
@@ -62,9 +62,26 @@ type Reach struct {
 // Offer is one tool, as the server describes it.
 type Offer struct {
 	Name        string          `json:"name"`
+	As          string          `json:"as,omitempty"` // as hob and the model call it; "": the same
 	Description string          `json:"description,omitempty"`
 	Input       json.RawMessage `json:"input"`
 	Output      json.RawMessage `json:"output,omitempty"`
+}
+
+// short is the part of the tool's name in hob after the server's.
+func (o Offer) short() string { return cmp.Or(o.As, o.Name) }
+
+// in reports whether a list of the config names the tool. No two tools of a server share a name of either kind.
+func (o Offer) in(list []string) bool {
+	return slices.Contains(list, o.Name) || slices.Contains(list, o.short())
+}
+
+// shown is the tool for people.
+func (o Offer) shown() string {
+	if o.As == "" {
+		return o.Name
+	}
+	return o.As + " (which the server calls " + quoted(o.Name, maxName) + ")"
 }
 
 // reachOf returns the part of a section that the owner accepts. free: the program runs without the sandbox.
@@ -121,17 +138,17 @@ func hashOf(list []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// toolName matches the names that tools may have (specification 2025-11-25, server/tools, "Tool Names").
-var toolName = sys.Regexp(`^[A-Za-z0-9_.-]{1,128}$`)
+// maxName limits the bytes of a tool's name.
+const maxName = 512
 
 // pin turns what a server lists into what the owner is asked to accept. A tool that cannot be used safely is left out, and named. Of several
-// tools with one name none is used.
-func pin(r Reach, list []*sdk.Tool) (Pinned, error) {
+// tools with one name none is used: neither of the server's name, nor of that by which hob calls them, whatever their case.
+func pin(server string, r Reach, list []*sdk.Tool) (Pinned, error) {
 	p := Pinned{Reach: r, Tools: []Offer{}}
 	seen := map[string]int{}
 	for _, t := range list {
 		if t != nil {
-			seen[strings.ToLower(t.Name)]++
+			seen[strings.ToLower(host.Short(server, t.Name))]++
 		}
 	}
 	size := 0
@@ -140,7 +157,11 @@ func pin(r Reach, list []*sdk.Tool) (Pinned, error) {
 			continue
 		}
 		offer, problem := offerOf(t)
-		if seen[strings.ToLower(t.Name)] > 1 {
+		short := host.Short(server, t.Name)
+		if short != t.Name {
+			offer.As = short
+		}
+		if seen[strings.ToLower(short)] > 1 {
 			problem = "several tools have this name"
 		}
 		if problem != "" {
@@ -161,8 +182,8 @@ func pin(r Reach, list []*sdk.Tool) (Pinned, error) {
 // offerOf checks one tool. The problem is for the owner.
 func offerOf(t *sdk.Tool) (o Offer, problem string) {
 	o = Offer{Name: t.Name, Description: strings.TrimSpace(t.Description)}
-	if !toolName().MatchString(t.Name) {
-		return o, "its name has other characters than letters, digits, _, - and ., or more than 128"
+	if _, hidden := invisible(t.Name); hidden || t.Name == "" || len(t.Name) > maxName || strings.ContainsFunc(t.Name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return o, fmt.Sprintf("its name is empty, has other characters than printable ones, or more than %d bytes", maxName)
 	}
 	if len(o.Description) > maxDescription {
 		return o, fmt.Sprintf("its description has more than %d KB", maxDescription>>10)
@@ -176,11 +197,12 @@ func offerOf(t *sdk.Tool) (o Offer, problem string) {
 			return o, "its output schema is no JSON"
 		}
 	}
-	if why := badSchema(o.Input); why != "" {
+	var why string
+	if o.Input, why = usable(o.Input); why != "" {
 		return o, "its parameters: " + why
 	}
 	if o.Output != nil {
-		if why := badSchema(o.Output); why != "" {
+		if o.Output, why = usable(o.Output); why != "" {
 			o.Output = nil // what comes back is not checked then; nothing else needs it
 		}
 	}
@@ -192,38 +214,15 @@ func offerOf(t *sdk.Tool) (o Offer, problem string) {
 	return o, ""
 }
 
-// Characters that belong to others, in emoji and in scripts of India.
-const (
-	joiner       = '\u200d'
-	emojiVariant = '\ufe0f'
-)
-
-// invisible finds a character that could hide an instruction from the owner who reads a description. Line breaks, tabs and the like are not such,
-// nor is one joiner or variant after a character that takes it.
-func invisible(s string) (found rune, ok bool) {
-	last := ' '
-	for _, c := range s {
-		switch {
-		case !netguard.Invisible(c), strings.ContainsRune("\n\t\r\u00a0", c):
-		case c == joiner && last >= utf8.RuneSelf && (last == emojiVariant || !netguard.Invisible(last)):
-		case c == emojiVariant && (strings.ContainsRune("#*0123456789", last) || last >= utf8.RuneSelf && !netguard.Invisible(last) && !unicode.IsLetter(last)):
-		default:
-			return c, true
-		}
-		last = c
-	}
-	return 0, false
-}
-
 // defs returns the tools of the accepted list.
 func (v *server) defs(accepted decision, flat bool) []host.Def {
 	p := accepted.list()
 	list := make([]host.Def, len(p.Tools))
 	for i, t := range p.Tools {
-		reads := slices.Contains(p.Reach.ReadOnly, t.Name)
+		reads := t.in(p.Reach.ReadOnly)
 		list[i] = host.Def{
-			Server: v.name, Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Hash: accepted.hash, ReadOnly: reads, Flat: flat && unfit(v.name, t) == "",
-			Cleared: reads && v.local() || slices.Contains(p.Reach.Tainted, t.Name), Goes: v.goes(),
+			Server: v.name, Name: t.Name, As: t.As, Description: t.Description, Input: t.Input, Output: t.Output, Hash: accepted.hash, ReadOnly: reads, Flat: flat && unfit(v.name, t) == "",
+			Cleared: reads && v.local() || t.in(p.Reach.Tainted), Goes: v.goes(),
 		}
 		if t.Description == "" {
 			list[i].Description = "(the server does not describe it)"
@@ -234,14 +233,14 @@ func (v *server) defs(accepted decision, flat bool) []host.Def {
 
 // unfit says why requests may not contain a tool itself, see tools.Spec.Unfit.
 func unfit(server string, t Offer) string {
-	return tools.Spec{Name: host.Def{Server: server, Name: t.Name}.Full(), Parameters: t.Input}.Unfit()
+	return tools.Spec{Name: host.Def{Server: server, Name: t.Name, As: t.As}.Full(), Parameters: t.Input}.Unfit()
 }
 
 // behind lists the tools that requests reach through the tool "tool" although the config has flat = true.
 func behind(server string, p Pinned) (list []string) {
 	for _, t := range p.Tools {
 		if why := unfit(server, t); why != "" {
-			list = append(list, t.Name+": "+why)
+			list = append(list, t.short()+": "+why)
 		}
 	}
 	return list
@@ -354,7 +353,7 @@ func diff(was *Pinned, now Pinned) (lines []string) {
 		lines = append(lines, changes(before, t)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(old)) {
-		lines = append(lines, "- gone: "+name)
+		lines = append(lines, "- gone: "+old[name].shown())
 	}
 	if !slices.Equal(was.LeftOut, now.LeftOut) {
 		lines = append(lines, leftOut(now.LeftOut)...)
@@ -364,14 +363,14 @@ func diff(was *Pinned, now Pinned) (lines []string) {
 
 // inFull shows one tool with all that the model can read about it, and what the section of its server says about it.
 func (r Reach) inFull(before string, t Offer) []string {
-	lines := []string{before + t.Name + ": " + quoted(t.Description, math.MaxInt), "    takes " + quoted(schemaText(t.Input), math.MaxInt)}
+	lines := []string{before + t.shown() + ": " + quoted(t.Description, math.MaxInt), "    takes " + quoted(schemaText(t.Input), math.MaxInt)}
 	if t.Output != nil {
 		lines = append(lines, "    returns "+quoted(schemaText(t.Output), math.MaxInt))
 	}
-	if slices.Contains(r.Tainted, t.Name) {
+	if t.in(r.Tainted) {
 		lines = append(lines, "    WITHOUT ASKING it gets calls, also after hob has read somebody else's text: your config names it in tainted")
 	}
-	if slices.Contains(r.ReadOnly, t.Name) {
+	if t.in(r.ReadOnly) {
 		lines = append(lines, "    you say that it only reads: your config names it in read_only")
 	}
 	return lines
@@ -379,14 +378,18 @@ func (r Reach) inFull(before string, t Offer) []string {
 
 // changes says what is different about one tool.
 func changes(was, now Offer) (lines []string) {
+	name := "- " + now.short()
+	if was.As != now.As {
+		lines = append(lines, "- hob calls "+was.short()+" now "+now.shown())
+	}
 	if was.Description != now.Description {
-		lines = append(lines, "- "+now.Name+" says "+difference(was.Description, now.Description))
+		lines = append(lines, name+" says "+difference(was.Description, now.Description))
 	}
 	if !bytes.Equal(was.Input, now.Input) {
-		lines = append(lines, "- "+now.Name+" takes "+difference(schemaText(was.Input), schemaText(now.Input)))
+		lines = append(lines, name+" takes "+difference(schemaText(was.Input), schemaText(now.Input)))
 	}
 	if !bytes.Equal(was.Output, now.Output) {
-		lines = append(lines, "- "+now.Name+" returns "+difference(schemaText(was.Output), schemaText(now.Output)))
+		lines = append(lines, name+" returns "+difference(schemaText(was.Output), schemaText(now.Output)))
 	}
 	return lines
 }

@@ -180,11 +180,11 @@ func TestWhatIsLeftOut(t *testing.T) {
 		tool *sdk.Tool
 		want string
 	}{
-		"a name with a control character": {tool("o\x07ne", "ok"), "its name has other characters"},
-		"a name with a direction mark":    {tool("one\u202e", "ok"), "its name has other characters"},
-		"a name of another script":        {tool("оne", "ok"), "its name has other characters"},
-		"an empty name":                   {tool("", "ok"), "its name has other characters"},
-		"a name of 129 characters":        {tool(strings.Repeat("x", 129), "ok"), "its name has other characters"},
+		"a name with a control character": {tool("o\x07ne", "ok"), "its name is empty, has other characters"},
+		"a name with a direction mark":    {tool("one\u202e", "ok"), "its name is empty, has other characters"},
+		"a name of 513 bytes":             {tool(strings.Repeat("x", 513), "ok"), "more than 512 bytes"},
+		"a name with an end of a line":    {tool("o\nne", "ok"), "its name is empty, has other characters"},
+		"an empty name":                   {tool("", "ok"), "its name is empty, has other characters"},
 		"a description with hidden text":  {tool("one", "ok\U000e0041\U000e0042"), "invisible character"},
 		"a description with escapes":      {tool("one", "ok\x1b[2J"), "invisible character"},
 		"a description with a zero width": {tool("one", "o\u200bk"), "invisible character"},
@@ -200,9 +200,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 		"a schema with hidden text":       {schema(`{"type":"object","description":"` + "\u2066" + `"}`), "invisible character"},
 		"a schema that is a list":         {schema(`{"type":"array"}`), "not an object"},
 		"a schema that is none":           {schema(`[]`), "no JSON Schema"},
-		"a schema of another address":     {schema(`{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1/x"}}}`), "cannot be resolved"},
 		"a huge schema":                   {schema(`{"type":"object","description":"` + strings.Repeat("x", 65<<10) + `"}`), "64 KB"},
-		"no schema":                       {&sdk.Tool{Name: "one"}, "not an object"},
 	} {
 		p, _ := pin(t, config.MCPServer{Command: "x"}, tool("good", "ok"), c.tool)
 		if len(p.Tools) != 1 || p.Tools[0].Name != "good" || len(p.LeftOut) != 1 || !strings.Contains(p.LeftOut[0], c.want) {

@@ -32,10 +32,10 @@ func TestTools(t *testing.T) {
 		"sound":                        {[]json.RawMessage{listed("a.b-c_D9", "x", anyObject)}, ""},
 		"control character":            {[]json.RawMessage{listed("a\u0007b", "x", anyObject)}, "its name"},
 		"end of a line":                {[]json.RawMessage{listed("a\nb", "x", anyObject)}, "its name"},
-		"lookalike":                    {[]json.RawMessage{listed("r\u0435ad", "x", anyObject)}, "its name"},
-		"blank":                        {[]json.RawMessage{listed("a b", "x", anyObject)}, "its name"},
+		"lookalike":                    {[]json.RawMessage{listed("r\u0435ad", "x", anyObject)}, ""},
+		"blank":                        {[]json.RawMessage{listed("a b", "x", anyObject)}, ""},
 		"no name":                      {[]json.RawMessage{listed("", "x", anyObject)}, "its name"},
-		"long name":                    {[]json.RawMessage{listed(strings.Repeat("a", 129), "x", anyObject)}, "its name"},
+		"long name":                    {[]json.RawMessage{listed(strings.Repeat("a", 129), "x", anyObject)}, ""},
 		"two of one name":              {[]json.RawMessage{listed("a", "x", anyObject), listed("a", "y", anyObject)}, "several tools have this name"},
 		"two but for the case":         {[]json.RawMessage{listed("a", "x", anyObject), listed("A", "y", anyObject)}, "several tools have this name"},
 		"invisible text":               {[]json.RawMessage{listed("a", "x\u200b", anyObject)}, "invisible"},
@@ -46,22 +46,22 @@ func TestTools(t *testing.T) {
 		"escaped in the schema":        {[]json.RawMessage{listed("a", "x", `{"type":"object","description":"x\u202e"}`)}, "invisible"},
 		"long description":             {[]json.RawMessage{listed("a", strings.Repeat("x", 17<<10), anyObject)}, "description"},
 		"no object":                    {[]json.RawMessage{listed("a", "x", `{"type":"string"}`)}, "not an object"},
-		"boolean":                      {[]json.RawMessage{listed("a", "x", `true`)}, "not an object"},
+		"boolean":                      {[]json.RawMessage{listed("a", "x", `true`)}, ""},
 		"no schema":                    {[]json.RawMessage{listed("a", "x", `"x"`)}, "no JSON Schema"},
 		"large":                        {[]json.RawMessage{listed("a", "x", `{"type":"object","description":"`+strings.Repeat("x", 65<<10)+`"}`)}, "more than 64 KB"},
 		"deep":                         {[]json.RawMessage{listed("a", "x", deep)}, "deep"},
-		"loop":                         {[]json.RawMessage{listed("a", "x", `{"type":"object","$ref":"#"}`)}, "loop"},
-		"loop of two":                  {[]json.RawMessage{listed("a", "x", `{"type":"object","allOf":[{"$ref":"#/$defs/b"}],"$defs":{"b":{"anyOf":[{"$ref":"#/$defs/c"}]},"c":{"not":{"$ref":"#/$defs/b"}}}}`)}, "loop"},
-		"dynamic loop":                 {[]json.RawMessage{listed("a", "x", `{"type":"object","$dynamicAnchor":"m","allOf":[{"$dynamicRef":"#m"}]}`)}, "does not follow"},
+		"loop":                         {[]json.RawMessage{listed("a", "x", `{"type":"object","$ref":"#"}`)}, ""},
+		"loop of two":                  {[]json.RawMessage{listed("a", "x", `{"type":"object","allOf":[{"$ref":"#/$defs/b"}],"$defs":{"b":{"anyOf":[{"$ref":"#/$defs/c"}]},"c":{"not":{"$ref":"#/$defs/b"}}}}`)}, ""},
+		"dynamic loop":                 {[]json.RawMessage{listed("a", "x", `{"type":"object","$dynamicAnchor":"m","allOf":[{"$dynamicRef":"#m"}]}`)}, ""},
 		"a tree":                       {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"$ref":"#"}}}`)}, ""},
-		"twice in one place":           {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`)}, "too many ways"},
-		"laughs":                       {[]json.RawMessage{listed("a", "x", laughs(14))}, "too many ways"},
-		"a loop in disguise":           {[]json.RawMessage{listed("a", "x", `{"type":"object","dependentSchemas":{"items":{"$ref":"#"}}}`)}, "loop"},
-		"a name within":                {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"$id":"http://x/","$ref":"#"}}}`)}, "does not follow"},
-		"an anchor":                    {[]json.RawMessage{listed("a", "x", `{"type":"object","$anchor":"m","allOf":[{"$ref":"#m"}]}`)}, "cannot be resolved"},
-		"a file":                       {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`)}, "cannot be resolved"},
-		"nothing to refer to":          {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`)}, "cannot be resolved"},
-		"pattern":                      {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"type":"string","pattern":"((((((((a{1,1000}){1,1000}){1,1000})))))"}}}`)}, "cannot be resolved"},
+		"twice in one place":           {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`)}, ""},
+		"laughs":                       {[]json.RawMessage{listed("a", "x", laughs(14))}, ""},
+		"a loop in disguise":           {[]json.RawMessage{listed("a", "x", `{"type":"object","dependentSchemas":{"items":{"$ref":"#"}}}`)}, ""},
+		"a name within":                {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"$id":"http://x/","$ref":"#"}}}`)}, ""},
+		"an anchor":                    {[]json.RawMessage{listed("a", "x", `{"type":"object","$anchor":"m","allOf":[{"$ref":"#m"}]}`)}, ""},
+		"a file":                       {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`)}, ""},
+		"nothing to refer to":          {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`)}, ""},
+		"pattern":                      {[]json.RawMessage{listed("a", "x", `{"type":"object","properties":{"a":{"pattern":"((((((((a{1,1000}){1,1000}){1,1000})))))"}}}`)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,5 +163,17 @@ func TestRemoteSchema(t *testing.T) {
 	wantText(t, h.call(t.Context(), h.tool("notes__out"), `{}`), `{"a":1}`)
 	if n := fetched.Load(); n > 0 {
 		t.Errorf("%d requests for a schema", n)
+	}
+}
+
+// A null in the list of tools costs no tool (cognizant-ai-lab/neuro-san#1341).
+func TestNullBesideATool(t *testing.T) {
+	t.Parallel()
+	script := one()
+	script.Tools = append([]json.RawMessage{json.RawMessage("null")}, script.Tools...)
+	h := start(t, map[string]config.MCPServer{"notes": {URL: mcptest.New(t, script).URL, Timeout: time.Minute}})
+	h.accept("notes")
+	if view, err := h.Show(t.Context(), "notes"); err != nil || len(view.Tools) != 1 || len(view.LeftOut) != 0 {
+		t.Errorf("%+v, %v", view, err)
 	}
 }

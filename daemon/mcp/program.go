@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -13,6 +14,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,6 +52,8 @@ type program struct {
 	in      *gauge
 	frame   int // bytes of one message
 	out     *patient
+	stray   *strays
+	note    func(what string, line []byte) // of each line that is sent or received
 	errs    tail
 	file    string // what was started, see fileOf
 	remove  string // a folder to remove at the end; "": none
@@ -62,7 +66,8 @@ func (v *server) program(ctx context.Context) (wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{drained: make(chan struct{}), frame: v.svc.Limits.Frame}
+	p := &program{drained: make(chan struct{}), frame: v.svc.Limits.Frame, stray: &v.stray}
+	p.note = func(what string, line []byte) { v.svc.Recorder.Line(subjectOf(v.name), what, line) }
 	if p.remove, err = workFolder(v.svc); err != nil {
 		return nil, err
 	}
@@ -75,7 +80,6 @@ func (v *server) program(ctx context.Context) (wire, error) {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", spec.Argv[0], err), p.clean())
 	}
 	p.in = newGauge(p.service.Out, v.svc)
-	p.in.messages = true
 	p.out = &patient{WriteCloser: p.service.In, most: v.svc.Limits.Write, late: func(err error) {
 		p.in.stop(err)
 		p.service.Stop()
@@ -103,6 +107,10 @@ func (p *program) spec(ctx context.Context, v *server) (spec runtime.ServiceSpec
 		return spec, err
 	}
 	spec.Argv = append(spec.Argv, v.conf.Args...)
+	if self, ok := describesMachine(v.conf, spec.Argv); ok {
+		spec.Argv[0] = self
+		return spec, nil
+	}
 	box, err := v.svc.Ways.ServerSandbox(ctx, v.svc.Config(), v.name, v.conf, pins)
 	if err != nil {
 		return spec, err
@@ -114,6 +122,28 @@ func (p *program) spec(ctx context.Context, v *server) (spec runtime.ServiceSpec
 		spec.Wrap = func(argv, env []string) (*sandbox.Command, error) { return box.Wrap(view, argv, env) }
 	}
 	return spec, nil
+}
+
+// describesMachine reports whether a program is hob mcp system-info of the hob that runs. It only reads, and in the sandbox it would describe the
+// sandbox. The file must be the one of this process, and nothing else may be given to it: no other program leaves the sandbox this way.
+func describesMachine(c config.MCPServer, argv []string) (self string, ok bool) {
+	if len(c.Env) > 0 || c.Cwd != "" || c.Install != "" || !slices.Equal(argv[1:], []string{"mcp", "system-info"}) {
+		return "", false
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", false
+	}
+	running := self
+	if goruntime.GOOS == "linux" {
+		running = "/proc/self/exe" // the file of this process, even if another one has its name now (proc_pid_exe(5))
+	}
+	own, err := os.Stat(running)
+	if err != nil {
+		return "", false
+	}
+	other, err := os.Stat(argv[0])
+	return self, err == nil && os.SameFile(own, other)
 }
 
 // installed is the command line of an installed server, without its arguments. at is a folder in which its sandbox shows its files; pins says so.
@@ -228,27 +258,16 @@ func (v *server) home(path string) string {
 }
 
 func (p *program) transport() sdk.Transport {
-	return metered{&sdk.IOTransport{Reader: p.in, Writer: p.out, MaxLineLength: p.frame}, p.in}
+	return &lines{p: p, in: bufio.NewReaderSize(p.in, 64<<10)}
 }
 
 // blocked reports whether the program does not read what it is sent at this moment, so that there is no end in order.
 func (p *program) blocked() bool { return p.out.writing.Load() > 0 }
 
-// charge counts nothing: metered has done it.
+// charge counts nothing: lines has done it.
 func (p *program) charge(int) error { return p.in.fault() }
 
 func (p *program) ended() <-chan struct{} { return p.service.Ended() }
-
-// odd returns the fault of a program that has written a line to its stdout that is no part of a message; nil: it has not, or it has exceeded a
-// limit. It is the reason when the connection is over.
-func (p *program) odd() error {
-	line := p.in.noMessage()
-	if line == "" || p.service.Over() != "" || p.in.fault() != nil {
-		return nil
-	}
-	return event.NewFault(event.Unavailable, "a server must write its log to standard error; its standard output is for messages only",
-		"it wrote something that is not JSON-RPC to its standard output: %s", quoted(line, 80))
-}
 
 // why says how the program has ended and what it has written to its stderr, or which limit it exceeded.
 func (p *program) why() string {

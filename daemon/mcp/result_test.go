@@ -97,12 +97,12 @@ func TestResults(t *testing.T) {
 			}
 		}},
 		"no base64": {content(map[string]any{"type": "image", "mimeType": "image/png", "data": "!!!"}), func(t *testing.T, _ *hob, r tools.Result) {
-			if r.Code != tools.OutcomeUnknown {
+			if r.IsError || !strings.Contains(r.Content, "a piece of the kind “image”") {
 				t.Errorf("%+v", r)
 			}
 		}},
 		"an unknown kind": {content(map[string]any{"type": "hologram", "text": "x"}), func(t *testing.T, _ *hob, r tools.Result) {
-			if r.Code != tools.OutcomeUnknown && !strings.Contains(r.Content, "does not know") {
+			if r.IsError || !strings.Contains(r.Content, "“hologram”, which hob does not know]\nx") {
 				t.Errorf("%+v", r)
 			}
 		}},

@@ -2,15 +2,17 @@ package mcp
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"hob/daemon/netguard"
 	"hob/daemon/sys"
 )
 
@@ -18,43 +20,38 @@ import (
 const (
 	maxSchema   = 64 << 10  // bytes
 	maxNesting  = 100       // of its JSON
-	maxRefs     = 16        // references that are followed one after the other
-	maxUnrolled = 20_000    // objects, each counted as often as a reference leads to it
 	maxPatterns = 256 << 10 // of all regular expressions: about the instructions that they compile to
 )
 
-// badSchema says why a schema is not used; "": it is good. A schema never makes hob fetch anything.
-func badSchema(raw json.RawMessage) string {
+// usable returns a schema as hob uses it, or says why it does not. A schema of parameters or of results is that of an object in any case. It never
+// makes hob fetch anything.
+func usable(raw json.RawMessage) (schema json.RawMessage, problem string) {
 	if len(raw) > maxSchema {
-		return fmt.Sprintf("more than %d KB", maxSchema>>10)
+		return raw, fmt.Sprintf("more than %d KB", maxSchema>>10)
 	}
-	var whole any
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		return "no JSON Schema"
-	}
+	whole := decoded(raw)
 	if !flatter(whole, maxNesting) { // before the package for schemas reads it, whose time grows with the square of the depth
-		return "too deep"
+		return raw, "too deep"
 	}
 	if patterns(whole) > maxPatterns {
-		return "its patterns are too large"
-	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return "no JSON Schema"
+		return raw, "its patterns are too large"
 	}
 	root, ok := whole.(map[string]any)
-	if s.Type != "object" || !ok {
-		return "not an object"
+	if _, isFlag := whole.(bool); isFlag || whole == nil {
+		root, ok = map[string]any{}, true
 	}
-	u := unroller{root: root, left: maxUnrolled}
-	delete(root, "$id") // the name of the whole
-	if err := u.walk(root, 0, 0, 0); err != nil {
-		return err.Error()
+	types, several := root["type"].([]any)
+	switch {
+	case !ok:
+		return raw, "no JSON Schema"
+	case root["type"] == "object" && json.Unmarshal(raw, new(jsonschema.Schema)) == nil:
+		return raw, ""
+	case root["type"] != nil && root["type"] != "object" && (!several || !slices.Contains(types, any("object"))):
+		return raw, "not an object"
 	}
-	if _, err := s.Resolve(nil); err != nil {
-		return "a JSON Schema that cannot be resolved here"
-	}
-	return ""
+	root, _ = checkable(root).(map[string]any)
+	root["type"] = "object"
+	return encoded(root), ""
 }
 
 // flatter reports whether JSON has no more than so many levels.
@@ -116,90 +113,58 @@ func patternSize(expr string) int {
 	return len(expr) * times
 }
 
-// unroller finds the schemas that no validator could use. It protects from nothing: hob's own check of arguments follows no references, and
-// results are compared with a copy that has none (see comparer).
-type unroller struct {
-	root map[string]any
-	left int
-}
-
-// walk visits what is below a value. nested counts the JSON around it, refs the references on the way, and same those of them since the
-// validator has gone down in the value that it compares: such a loop would never end.
-func (u *unroller) walk(value any, nested, refs, same int) error {
-	if nested > maxNesting {
-		return errors.New("too deep")
+// checkable is a schema of which only what hob can read is left. What it drops, the server checks: keywords whose value does not have the form
+// of 2020-12. Two forms of older drafts are translated. hob's check of arguments follows no references and compiles no patterns, so these stay.
+func checkable(value any) any {
+	m, ok := value.(map[string]any)
+	if !ok {
+		return value == nil || value != false
 	}
-	if u.left--; u.left < 0 {
-		return errors.New("it refers to itself in too many ways")
-	}
-	switch v := value.(type) {
-	case []any:
-		for _, one := range v {
-			if err := u.walk(one, nested+1, refs, same); err != nil {
-				return err
+	out, needed := map[string]any{}, []any{}
+	for key, v := range m {
+		switch key {
+		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+			all, ok := v.(map[string]any)
+			if !ok {
+				continue
 			}
-		}
-	case map[string]any:
-		for _, key := range sortedKeys(v) {
-			if err := u.keyword(key, v[key], nested, refs, same); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// keyword visits the value of a keyword.
-func (u *unroller) keyword(key string, value any, nested, refs, same int) error {
-	text, isText := value.(string)
-	switch key {
-	case "$dynamicRef", "$recursiveRef", "$id":
-		if isText {
-			return fmt.Errorf("%s, which hob does not follow", key)
-		}
-	case "$ref":
-		if isText {
-			return u.follow(text, refs+1, same+1)
-		}
-	case "properties", "patternProperties", "dependentSchemas", "$defs", "definitions":
-		if key == "properties" || key == "patternProperties" {
-			same = 0
-		}
-		if all, ok := value.(map[string]any); ok { // its keys are names
-			for _, name := range sortedKeys(all) {
-				if err := u.walk(all[name], nested+2, refs, same); err != nil {
-					return err
+			below := map[string]any{}
+			for name, one := range all {
+				below[name] = checkable(one)
+				if p, _ := one.(map[string]any); key == "properties" && p["required"] == true { // draft-03
+					needed = append(needed, name)
 				}
 			}
-			return nil
+			out[key] = below
+		case "allOf", "anyOf", "oneOf", "prefixItems", "items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties", "propertyNames",
+			"contains", "contentSchema", "not", "if", "then", "else":
+			if list, ok := v.([]any); ok {
+				below := make([]any, len(list))
+				for i, one := range list {
+					below[i] = checkable(one)
+				}
+				v = below
+			} else if v != nil {
+				v = checkable(v)
+			}
+			out[key] = v
+		case "exclusiveMinimum", "exclusiveMaximum": // draft-04 has true, beside the bound
+			if bound := "m" + key[len("exclusiveM"):]; v == true && m[bound] != nil {
+				v = m[bound]
+			}
+			out[key] = v
+		default:
+			out[key] = v
 		}
-	case "additionalProperties", "items", "prefixItems", "additionalItems", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties":
-		same = 0
-	}
-	return u.walk(value, nested+1, refs, same)
-}
-
-// follow visits what a reference leads to.
-func (u *unroller) follow(ref string, refs, same int) error {
-	if same >= maxRefs {
-		return errors.New("a loop of references")
-	}
-	if refs >= maxRefs {
-		return nil // it goes down with each round, as the value does
-	}
-	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok || pointer != "" && pointer[0] != '/' {
-		return errors.New("a JSON Schema that cannot be resolved here")
-	}
-	var target any = u.root
-	for _, key := range slices.Collect(strings.SplitSeq(pointer, "/"))[1:] {
-		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-		in, _ := target.(map[string]any)
-		if target, ok = in[key]; !ok {
-			return errors.New("a JSON Schema that cannot be resolved here")
+		if raw := encoded(map[string]any{key: out[key]}); json.Unmarshal(raw, new(jsonschema.Schema)) != nil {
+			delete(out, key)
 		}
 	}
-	return u.walk(target, 0, refs, same)
+	if len(needed) > 0 {
+		slices.SortFunc(needed, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		out["required"] = needed
+	}
+	return out
 }
 
 // sortedKeys makes the reason the same each time: it is part of what the owner accepts.
@@ -229,4 +194,27 @@ func spoken(raw json.RawMessage) string {
 		add(whole)
 	}
 	return b.String()
+}
+
+// Characters that belong to others, in emoji and in scripts of India.
+const (
+	joiner       = '\u200d'
+	emojiVariant = '\ufe0f'
+)
+
+// invisible finds a character that could hide an instruction from the owner who reads a description. Line breaks, tabs and the like are not such,
+// nor is one joiner or variant after a character that takes it.
+func invisible(s string) (found rune, ok bool) {
+	last := ' '
+	for _, c := range s {
+		switch {
+		case !netguard.Invisible(c), strings.ContainsRune("\n\t\r\u00a0", c):
+		case c == joiner && last >= utf8.RuneSelf && (last == emojiVariant || !netguard.Invisible(last)):
+		case c == emojiVariant && (strings.ContainsRune("#*0123456789", last) || last >= utf8.RuneSelf && !netguard.Invisible(last) && !unicode.IsLetter(last)):
+		default:
+			return c, true
+		}
+		last = c
+	}
+	return 0, false
 }

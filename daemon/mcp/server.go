@@ -27,6 +27,7 @@ type server struct {
 	name    string
 	conf    config.MCPServer
 	account *oauth.Account // nil: it has none
+	stray   strays
 	surroundings
 
 	starting chan struct{} // has a value while nobody starts or ends the session
@@ -38,6 +39,7 @@ type server struct {
 	fault    string          // why the last attempt failed
 	failures int             // in a row
 	until    time.Duration   // monotonic time before which it is not tried again
+	denied   string          // why the service refused the last request; "": it did not
 	gone     string          // why it must not be used any more; "": it may
 }
 
@@ -83,6 +85,7 @@ func newServer(s *Service, name string, c *config.Snapshot) *server {
 	one := c.MCP.Servers[name]
 	v := &server{svc: s, name: name, conf: one, surroundings: surroundingsOf(c, name), starting: make(chan struct{}, 1), accepted: none()}
 	v.starting <- struct{}{}
+	v.stray.log = func(text string) { s.Log.Warn("an MCP server sent what is no message", "server", name, "text", text) }
 	v.account = newAccount(v)
 	return v
 }
@@ -166,7 +169,7 @@ func sameReach(a, b Reach) bool {
 func (v *server) view(whole bool) api.MCPServer {
 	accepted, why := v.usable()
 	reach := reachOf(v.conf, v.free)
-	out := api.MCPServer{Name: v.name, State: "ready", Reach: reach.line(), Version: v.conf.Version(), Goes: v.goes(), Hash: accepted.hash, Tools: shownTools(accepted.list(), whole), LeftOut: accepted.list().LeftOut, Problem: why}
+	out := api.MCPServer{Name: v.name, State: "ready", Reach: reach.line(), Version: v.conf.Version(), Goes: v.goes(), Hash: accepted.hash, Tools: shownTools(accepted.list(), whole), LeftOut: accepted.list().LeftOut, Problem: why, Skipped: v.stray.said()}
 	if v.svc.Config().MCP.Flat {
 		out.Behind = behind(v.name, accepted.list())
 	}
@@ -175,19 +178,49 @@ func (v *server) view(whole bool) api.MCPServer {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch {
+	switch off := v.off(); {
 	case v.pending != "":
 		out.State = string(v.pending)
 	case accepted.hash == "":
 		out.State = "new"
 	case why != "":
 		out.State = "changed"
+	case off != "":
+		out.State, out.Problem = "off", off
 	case v.session != nil:
 		out.State = "running"
-	case v.failures > 0:
-		out.State, out.Problem = "off", v.pause()
+	}
+	if err := v.absent(); why != "" && err != nil {
+		out.Problem = err.Error() + "; " + why
 	}
 	return out
+}
+
+// off returns why an accepted server cannot be used now, "" if nothing is known against it. The caller holds mu.
+func (v *server) off() string {
+	switch {
+	case v.denied != "":
+		return "it refuses hob: " + v.denied
+	case v.session != nil:
+		return ""
+	case v.failures > 0:
+		return v.pause()
+	}
+	if err := v.absent(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// absent says why the program of a server could not be started now. Only a start reads the whole program.
+func (v *server) absent() (err error) {
+	switch {
+	case v.conf.Install != "":
+		_, err = v.svc.Installs().manifest(v.name, v.conf.Install)
+	case v.conf.Command != "":
+		_, err = v.lookUp(v.conf.Command)
+	}
+	return err
 }
 
 // pause says when a failed server is tried again, and why it failed.
@@ -300,12 +333,20 @@ func (v *server) drop(s *session) {
 func (v *server) worked() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.fault, v.failures, v.until = "", 0, 0
+	v.fault, v.failures, v.until, v.denied = "", 0, 0, ""
 }
 
 // failed notes a failure and begins the pause before the next attempt. A caller that gave up is no failure of the server.
 func (v *server) failed(ctx context.Context, err error) error {
 	if no, ok := refused(err); ok { // a sign-in is missing, or may not do what it was to do
+		v.mu.Lock()
+		first := v.denied == ""
+		v.denied = firstLine(no.Error())
+		v.mu.Unlock()
+		if first && no.err != nil { // else a question about the sign-in tells it
+			v.svc.Tell(context.WithoutCancel(ctx), fmt.Sprintf("mcp:%s:denied:%d", v.name, v.svc.Clock.Wall().Unix()/86400),
+				fmt.Sprintf("The MCP server %s refuses hob: “%s”. hob mcp test %s tries it.", v.name, firstLine(no.Error()), v.name))
+		}
 		return no
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSlow) {

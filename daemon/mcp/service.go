@@ -30,6 +30,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/netguard"
 	"hob/daemon/oauth"
+	"hob/daemon/record"
 	"hob/daemon/sandbox"
 	"hob/daemon/secret"
 	"hob/daemon/sys"
@@ -61,13 +62,15 @@ type Ways interface {
 	// ServerSandbox makes the sandbox of a program; nil: the owner has switched the sandbox off. An error: it cannot have what its section asks for.
 	// pins are folders that it shows in place of others, as in sandbox.Pinned.
 	ServerSandbox(ctx context.Context, c *config.Snapshot, name string, s config.MCPServer, pins map[string]string) (*sandbox.Sandbox, error)
+	// Program finds a program in PATH that no sandbox may write. The error says which one was skipped.
+	Program(ctx context.Context, c *config.Snapshot, name string) (string, error)
 	// ServerFolder is where servers are installed. No sandbox shows it.
 	ServerFolder() string
 	// ServerWeb makes the guarded way to a service.
 	ServerWeb(c *config.Snapshot, s config.MCPServer) (http.RoundTripper, error)
 }
 
-// Deps are what a Service needs. All fields but Picture must be set.
+// Deps are what a Service needs. All fields but Picture and Recorder must be set.
 type Deps struct {
 	Rows      Rows
 	Artifacts Artifacts
@@ -88,6 +91,7 @@ type Deps struct {
 	Version   string                                      // hob's, which servers get
 	Clock     sys.Clock
 	Log       *slog.Logger
+	Recorder  *record.Recorder
 	Limits    Limits // zero values: the defaults
 }
 
@@ -226,7 +230,7 @@ func (s *Service) Tools() (list []tools.Tool) {
 
 // Why says why a tool of a server cannot be called; "": it is not a server's, or it can.
 func (s *Service) Why(tool string) string {
-	name, rest, ok := strings.Cut(tool, host.Separator)
+	name, _, ok := strings.Cut(tool, host.Separator)
 	if !ok {
 		return ""
 	}
@@ -234,14 +238,8 @@ func (s *Service) Why(tool string) string {
 	if err != nil {
 		return ""
 	}
-	accepted, why := v.usable()
-	if why != "" {
-		return why
-	}
-	if !slices.ContainsFunc(accepted.list().Tools, func(o Offer) bool { return o.Name == rest }) {
-		return fmt.Sprintf("the MCP server %s has no tool %s, or has none any more", name, rest)
-	}
-	return ""
+	_, why := v.usable()
+	return why // "" also for a tool that the server does not have: then the nearest names help
 }
 
 // Names lists the servers that can be called.
@@ -252,6 +250,25 @@ func (s *Service) Names() (list []string) {
 		}
 	}
 	return list
+}
+
+// Faults returns a sentence for each server that waits until the owner accepts its tools, and why others cannot be used now, by name. It decodes no list of tools.
+func (s *Service) Faults() (waiting []string, faults map[string]string) {
+	faults = map[string]string{}
+	for _, v := range s.known() {
+		v.mu.Lock()
+		if v.pending != "" || v.accepted.hash == "" || !v.accepted.holds {
+			text := " waits until you accept its tools: hob mcp accept " + v.name
+			if err := v.absent(); err != nil { // then it cannot be accepted either
+				text = " is not in use: " + err.Error()
+			}
+			waiting = append(waiting, "the MCP server "+v.name+text)
+		} else if off := v.off(); off != "" {
+			faults[v.name] = off
+		}
+		v.mu.Unlock()
+	}
+	return waiting, faults
 }
 
 // List lists the servers for the owner.
@@ -349,7 +366,7 @@ func (s *Service) look(ctx context.Context, v *server) (api.MCPOffer, []byte, er
 	}
 	v.worked() // the next call need not wait
 	accepted := v.decision()
-	offer := api.MCPOffer{Server: v.name, Reach: netguard.Visible(got.list.Reach.line()), Goes: v.goes(), Name: got.name, Protocol: got.protocol, Hash: got.hash, Accepted: got.hash == accepted.hash, MS: (s.Clock.Mono() - start).Milliseconds()}
+	offer := api.MCPOffer{Server: v.name, Reach: netguard.Visible(got.list.Reach.line()), Goes: v.goes(), Name: got.name, Protocol: got.protocol, Hash: got.hash, Accepted: got.hash == accepted.hash, Skipped: v.stray.said(), MS: (s.Clock.Mono() - start).Milliseconds()}
 	offer.Changes, offer.Allows, offer.Tools = []string{}, []string{}, shownTools(got.list, true)
 	for _, may := range got.list.Reach.permissions() {
 		offer.Allows = append(offer.Allows, netguard.Visible(may))
@@ -387,7 +404,10 @@ func startHint(c config.MCPServer, err error) string {
 func shownTools(p Pinned, whole bool) []api.MCPTool {
 	list := []api.MCPTool{}
 	for _, t := range p.Tools {
-		one := api.MCPTool{Name: t.Name, Description: t.Description, ReadOnly: slices.Contains(p.Reach.ReadOnly, t.Name), Tainted: slices.Contains(p.Reach.Tainted, t.Name)}
+		one := api.MCPTool{Name: t.short(), Description: t.Description, ReadOnly: t.in(p.Reach.ReadOnly), Tainted: t.in(p.Reach.Tainted)}
+		if t.As != "" {
+			one.Original = t.Name
+		}
 		if whole {
 			one.Parameters, one.Output = t.Input, t.Output
 		}

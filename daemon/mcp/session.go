@@ -32,6 +32,9 @@ var (
 	errEnded = errors.New("it ended")
 )
 
+// errPanic is the error of a request at which the SDK panics.
+var errPanic = errors.New("the request failed inside hob")
+
 // session is a connection to a server.
 type session struct {
 	server *server
@@ -104,6 +107,7 @@ func (v *server) start(ctx context.Context) (*session, offered, error) {
 
 // connect makes a session in a version of the protocol; "": the newest that both sides have.
 func (v *server) connect(ctx context.Context, protocol string) (*session, error) {
+	v.stray.reset()
 	w, err := v.open(ctx)
 	if err != nil {
 		return nil, err
@@ -167,7 +171,7 @@ func within[T any](ctx context.Context, spawn *sys.Group, late func(T), f func()
 	done, gone := make(chan result), make(chan struct{})
 	defer close(gone)
 	spawn.Once("MCP request", func() error {
-		r := result{err: errors.New("the request failed inside hob")} // a panic of the SDK's
+		r := result{err: errPanic}
 		defer func() {
 			select {
 			case done <- r:
@@ -191,13 +195,17 @@ func within[T any](ctx context.Context, spawn *sys.Group, late func(T), f func()
 
 // explained adds to an error why the session is over, or why its time is.
 func (s *session) explained(ctx context.Context, err error) error {
+	p, program := s.wire.(*program)
+	if skipped := s.server.stray.said(); program && s.conn == nil && skipped != "" && p.service.Over() == "" && p.in.fault() == nil {
+		return &event.Fault{
+			Kind: event.Unavailable, Err: err, Hint: "a server must write its log to standard error; its standard output is for messages only",
+			Text: "it wrote something that is not JSON-RPC to its standard output: " + skipped,
+		}
+	}
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), errSlow) && !errors.Is(err, errSlow) {
 		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
 	if errors.Is(err, sdk.ErrConnectionClosed) {
-		if odd := s.odd(); odd != nil {
-			return odd
-		}
 		select {
 		case <-s.wire.ended():
 			err = errEnded
@@ -212,15 +220,6 @@ func (s *session) explained(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %s", err, why)
 	}
 	return err
-}
-
-// odd returns the fault of a program whose output is not JSON-RPC; nil: it is, or the server is no program.
-func (s *session) odd() error {
-	p, ok := s.wire.(*program)
-	if !ok {
-		return nil
-	}
-	return p.odd()
 }
 
 // offered reads the list of tools, page by page.
@@ -253,7 +252,7 @@ func (s *session) offered(ctx context.Context) (offered, error) {
 		reach.Runs = p.file
 	}
 	var err error
-	if got.list, err = pin(reach, list); err != nil {
+	if got.list, err = pin(s.server.name, reach, list); err != nil {
 		return got, err
 	}
 	if got.raw, err = tools.Canonical(got.list); err != nil {

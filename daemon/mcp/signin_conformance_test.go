@@ -217,6 +217,10 @@ func (noKeyring) Remove(string, string) error         { return secret.ErrKeyring
 // plain is the way to a server on this machine.
 type plain struct{}
 
+func (plain) Program(_ context.Context, _ *config.Snapshot, name string) (string, error) {
+	return (*sandbox.Sandbox)(nil).Program(name)
+}
+
 func (plain) ServerFolder() string { return "/nonexistent" }
 
 func (plain) ServerSandbox(context.Context, *config.Snapshot, string, config.MCPServer, map[string]string) (*sandbox.Sandbox, error) {

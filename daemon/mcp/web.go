@@ -1,6 +1,9 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +13,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -42,7 +47,7 @@ func (v *server) service(ctx context.Context) (wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &limited{base: base, headers: headers, in: newGauge(io.NopCloser(nil), v.svc), frame: v.svc.Limits.Frame, most: v.svc.Limits.Write}
+	g := &limited{base: v.svc.Recorder.Web(subjectOf(v.name), base), headers: headers, in: newGauge(io.NopCloser(nil), v.svc), stray: &v.stray, frame: v.svc.Limits.Frame, most: v.svc.Limits.Write}
 	client := &http.Client{Transport: g, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a redirect could carry the headers elsewhere
 	}}
@@ -55,7 +60,7 @@ func (v *server) service(ctx context.Context) (wire, error) {
 }
 
 func (w *web) transport() sdk.Transport {
-	return &sdk.StreamableClientTransport{Endpoint: w.url, HTTPClient: w.client, OAuthHandler: w.auth, MaxRetries: 2, MaxEventSize: w.guard.frame}
+	return &sdk.StreamableClientTransport{Endpoint: w.url, HTTPClient: w.client, OAuthHandler: w.auth, MaxRetries: 2, MaxEventSize: -1} // counted has the limit
 }
 
 func (w *web) charge(bytes int) error { return w.guard.in.take(bytes) }
@@ -93,6 +98,7 @@ type limited struct {
 	base    http.RoundTripper
 	headers map[string]string
 	in      *gauge
+	stray   *strays
 	frame   int           // bytes of one answer or event
 	most    time.Duration // until the service takes hob's answer to a request of its own
 	late    func()        // is called when it takes longer: what waits to be sent takes memory
@@ -107,8 +113,8 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range l.headers {
 		req.Header.Set(name, value)
 	}
-	cancel := func() {}
-	if isReply(req) {
+	cancel, sent := func() {}, sentBy(req)
+	if sent.ID != nil && sent.Method == "" {
 		ctx, stop := context.WithTimeout(req.Context(), l.most)
 		req, cancel = req.WithContext(ctx), stop
 	}
@@ -123,34 +129,48 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 		l.note(err)
 		return nil, err
 	}
-	switch resp.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		l.note(fmt.Errorf("%w: it answered %s", errLogin, resp.Status))
+	case req.Method != http.MethodPost: // a service need not have the other methods
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		l.note(fmt.Errorf("it answered %s", quoted(resp.Status, 80)))
+	case resp.StatusCode == http.StatusOK && (err != nil || kind != "text/event-stream" && kind != "application/json"):
+		l.note(fmt.Errorf("it answered with content of the type %s, not with JSON", quoted(cmp.Or(kind, "(none)"), 80)))
 	default:
 		l.note(nil)
 	}
 	body := &counted{ReadCloser: resp.Body, in: l.in, frame: l.frame, left: l.frame, over: cancel}
-	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind == "text/event-stream" {
-		body.left, body.events = -1, true // each event is limited by the SDK
+	if err == nil && kind == "text/event-stream" {
+		body.left, body.events = -1, true
 	}
-	resp.Body = body
+	if resp.Body = body; resp.StatusCode == http.StatusOK && (body.events || kind == "application/json") {
+		resp.Header.Set("Content-Type", "text/event-stream") // which may have several messages
+		resp.Body = &answers{ReadCloser: body, from: bufio.NewReader(body), body: body, stray: l.stray, sent: sent}
+	}
 	return resp, nil
 }
 
-// isReply reports whether a request carries hob's answer to a request of the service.
-func isReply(req *http.Request) bool {
+// sentMessage is what a request carries. It is an answer to a request of the service if it has an id and no method.
+type sentMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+}
+
+func sentBy(req *http.Request) (m sentMessage) {
 	if req.Method != http.MethodPost || req.GetBody == nil {
-		return false
+		return m
 	}
 	body, err := req.GetBody()
 	if err != nil {
-		return false
+		return m
 	}
 	defer func() { _ = body.Close() }() // it is in memory
-	var m struct {
-		Method *string `json:"method"`
+	if json.NewDecoder(body).Decode(&m) != nil {
+		return sentMessage{}
 	}
-	return json.NewDecoder(body).Decode(&m) == nil && m.Method == nil
+	return m
 }
 
 func (l *limited) note(err error) {
@@ -178,6 +198,7 @@ type counted struct {
 
 	events bool // it is a stream of events, which end with an empty line
 	blank  bool // nothing came since the last end of a line
+	event  int  // bytes of the event that comes
 }
 
 // Close ends the request.
@@ -189,7 +210,7 @@ func (c *counted) Close() error {
 // Read reads within the limits.
 func (c *counted) Read(p []byte) (int, error) {
 	if c.left == 0 {
-		return 0, fmt.Errorf("%w: an answer of more than %d MB", errFlood, c.frame>>20)
+		return 0, c.tooLarge()
 	}
 	if c.left > 0 && len(p) > c.left {
 		p = p[:c.left]
@@ -201,7 +222,16 @@ func (c *counted) Read(p []byte) (int, error) {
 	if over := c.in.take(n + messageCost*c.ends(p[:n])); over != nil {
 		return 0, over
 	}
+	if c.event >= c.frame {
+		return 0, c.tooLarge()
+	}
 	return n, err
+}
+
+// tooLarge ends the connection, with the limit as its reason.
+func (c *counted) tooLarge() error {
+	c.in.stop(tooLarge(c.frame))
+	return c.in.fault()
 }
 
 // ends counts the ends of events.
@@ -210,7 +240,9 @@ func (c *counted) ends(p []byte) (n int) {
 		return 0
 	}
 	for _, b := range p {
+		c.event++
 		if b == '\n' && c.blank {
+			c.event = 0
 			n++
 		}
 		if b != '\r' {
@@ -218,4 +250,69 @@ func (c *counted) ends(p []byte) (n int) {
 		}
 	}
 	return n
+}
+
+// answers is the body of an answer as a stream of events, with one message in each, in the form that the SDK reads. What is no message is skipped.
+type answers struct {
+	io.ReadCloser
+	from  *bufio.Reader
+	body  *counted
+	stray *strays
+	sent  sentMessage
+	out   bytes.Buffer
+	data  []byte // of the event that comes
+	other bool   // it is no message
+	err   error
+}
+
+// Read reads the stream.
+func (a *answers) Read(p []byte) (int, error) {
+	for a.out.Len() == 0 && a.err == nil {
+		var line []byte
+		line, a.err = a.from.ReadBytes('\n')
+		text := bytes.TrimRight(line, "\r\n")
+		name, value, _ := bytes.Cut(text, []byte(":"))
+		switch {
+		case !a.body.events:
+			a.data = append(a.data, line...)
+		case string(name) == "data":
+			a.data = append(append(a.data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		case string(name) == "event":
+			a.other = !slices.Contains([]string{"", "message"}, string(bytes.TrimSpace(value)))
+		case string(name) == "id", string(name) == "retry":
+			a.out.Write(append(text, '\n'))
+		}
+		if errors.Is(a.err, io.EOF) || a.body.events && len(text) == 0 {
+			a.end()
+		}
+	}
+	if a.out.Len() > 0 {
+		return a.out.Read(p)
+	}
+	return 0, a.err
+}
+
+// end adds the messages of an event.
+func (a *answers) end() {
+	text := bytes.TrimSpace(bytes.TrimPrefix(a.data, []byte("\ufeff")))
+	list := messages(text, a.body.in, func(id int64) string {
+		if string(a.sent.ID) != strconv.FormatInt(id, 10) {
+			return ""
+		}
+		return a.sent.Method
+	})
+	if list == nil && len(text) > 0 && !a.other {
+		a.stray.add(text)
+	}
+	for _, m := range list {
+		if !a.other {
+			a.out.WriteString("data: ")
+			_ = json.Compact(&a.out, m.text) // it is valid
+			a.out.WriteString("\n\n")
+		}
+	}
+	if len(list) == 0 {
+		a.out.WriteByte('\n')
+	}
+	a.data, a.other = nil, false
 }

@@ -84,6 +84,13 @@ func systemInfo() (System, error) {
 	return s, err
 }
 
+// Memory is the memory of this machine in bytes, 0 where the system does not tell it.
+func Memory() int64 {
+	var s System
+	kernelInfo(&s)
+	return s.Memory
+}
+
 func networkInfo() (Networks, error) {
 	list, err := net.Interfaces()
 	found := Networks{Interfaces: []Interface{}}

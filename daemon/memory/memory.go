@@ -86,6 +86,7 @@ type Result struct {
 	Cut      []string // memory files of which at most the first 4 MB were searched
 	Weaker   int      // passages that were left out because they are below MinScore
 	Best     float64  // the highest score of these
+	Vectors  bool     // vectors were compared too, not only words
 	Notes    []string // what the reader should know: "the index is being made: 12 of 300 files are missing"
 }
 

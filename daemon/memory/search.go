@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"hob/daemon/event"
 	"hob/daemon/sqlite"
 )
 
@@ -30,7 +31,7 @@ type candidate struct {
 }
 
 // Search finds passages. It brings the index up to date first, as far as that is possible in a short time; a note of the result says what is
-// missing. It fails only if the index cannot be opened or read.
+// missing. It fails only if the index cannot be opened or read, or if the disk takes none of the files.
 func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	q.Scope = cmp.Or(q.Scope, All)
 	q.MaxPassages, q.MaxBytes = cmp.Or(q.MaxPassages, DefaultPassages), cmp.Or(q.MaxBytes, DefaultBytes)
@@ -45,7 +46,20 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 		out.Notes = append(out.Notes, note)
 	}
 	err := x.use(ctx, func(db *sqlite.DB) error { return answer(ctx, x, db, q, &out) })
+	if err == nil && q.files() && !q.Quick && out.Files == 0 && len(out.Passages) == 0 {
+		err = x.unmade()
+	}
 	return out, err
+}
+
+// unmade returns why the disk takes no index. Without one, nothing found means nothing.
+func (x *Index) unmade() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.last.Hint == "" {
+		return nil
+	}
+	return &event.Fault{Kind: event.Unavailable, Text: x.last.Err, Hint: x.last.Hint}
 }
 
 // answer fills in the result.

@@ -173,7 +173,7 @@ func (v embedder) nearest(ctx context.Context, rows *sqlite.Readers, q Query, li
 	}
 	if err != nil {
 		v.setFault(err)
-		out.Notes = append(out.Notes, "by words only: "+said(err))
+		out.Notes = append(out.Notes, "without vectors: "+said(err))
 		return list, nil
 	}
 	if vector != nil {
@@ -181,7 +181,7 @@ func (v embedder) nearest(ctx context.Context, rows *sqlite.Readers, q Query, li
 	}
 	v.embedMissing()
 	if vector == nil {
-		out.Notes = append(out.Notes, "by words only: the vectors are still being made")
+		out.Notes = append(out.Notes, "without vectors, which are still being made")
 		return list, nil
 	}
 	where, args := q.filter()
@@ -189,6 +189,7 @@ func (v embedder) nearest(ctx context.Context, rows *sqlite.Readers, q Query, li
 	if err != nil {
 		return nil, err
 	}
+	out.Vectors = true
 	return fuse(list, near), nil
 }
 

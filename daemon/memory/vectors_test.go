@@ -233,7 +233,7 @@ func TestAServerThatFailsNeverFailsASearch(t *testing.T) {
 	} {
 		m.change(func() { now = now.Add(time.Hour) })
 		m.set(c.size, c.status)
-		if first, notes := look(t, x, "car"); first != "memory/a.md " || !strings.Contains(notes, "by words only: ") || !strings.Contains(notes, c.want) {
+		if first, notes := look(t, x, "car"); first != "memory/a.md " || !strings.Contains(notes, "without vectors") || !strings.Contains(notes, c.want) {
 			t.Errorf("found %q (%s), want %q", first, notes, c.want)
 		}
 		if s, err := x.Status(t.Context()); err != nil || s.Vectors == nil || !strings.Contains(s.Vectors.Fault, c.want) {

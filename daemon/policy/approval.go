@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/netguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -17,18 +18,25 @@ const (
 )
 
 // ApprovalText is the text of the question about one call: what the call would do, why the permission rules ask, and exactly what is approved.
-// Nothing in it can hide characters or add lines of its own: invisible characters are written as code points.
+// Nothing in it can hide characters or add lines of its own: invisible characters are written as code points. text.ForPeople leaves out the lines
+// that are for programs.
 func ApprovalText(who string, i tools.Intent, d Decision) string {
-	q := who + " " + netguard.Visible(i.Summary) + "? (" + netguard.Visible(d.Reason) + ")"
-	q += "\n  exactly: " + exactly(i.Canonical)
-	if len(i.Canonical) > shownHead+shownTail {
+	reason, shown := d.Reason, Shown(i)
+	for _, p := range i.Paths {
+		if rest, ok := strings.CutPrefix(reason, p.Path+" "); ok && strings.Contains(i.Summary, p.Path) {
+			reason = "it " + rest
+		}
+	}
+	q := who + " " + netguard.Visible(i.Summary) + "? (" + netguard.Visible(reason) + ")\n" + shown
+	if max(len(i.Canonical), len(shown)) > shownHead+shownTail {
 		q += "\n  careful: its middle is not shown here"
 	}
 	for _, w := range Warnings(i) {
 		q += "\n  careful: " + netguard.Visible(w)
 	}
+	q += "\n" + text.AsJSON + shortened(string(i.Canonical), netguard.Visible)
 	if d.Allow != "" {
-		q += "\n  always allowed by: " + netguard.Visible(d.Allow)
+		q += "\n" + text.AlwaysAllowed + netguard.Visible(d.Allow)
 	}
 	return q
 }
@@ -42,11 +50,10 @@ func Warnings(i tools.Intent) []string {
 	return list
 }
 
-// exactly shows the whole canonical form of a call, or its start and end if it is too long.
-func exactly(canonical []byte) string {
-	all := string(canonical)
+// shortened shows a whole text, or its start and end if it is too long.
+func shortened(all string, visible func(string) string) string {
 	if len(all) <= shownHead+shownTail {
-		return netguard.Visible(all)
+		return visible(all)
 	}
 	head, tail := shownHead, len(all)-shownTail
 	for head > 0 && !utf8.RuneStart(all[head]) {
@@ -55,5 +62,5 @@ func exactly(canonical []byte) string {
 	for tail < len(all) && !utf8.RuneStart(all[tail]) {
 		tail++
 	}
-	return netguard.Visible(all[:head]) + fmt.Sprintf(" [… %d BYTES ARE NOT SHOWN …] ", tail-head) + netguard.Visible(all[tail:])
+	return visible(all[:head]) + fmt.Sprintf(" [… %d BYTES ARE NOT SHOWN …] ", tail-head) + visible(all[tail:])
 }

@@ -12,7 +12,7 @@ import (
 func TestQuestionsHideNothing(t *testing.T) {
 	command := "ls" + strings.Repeat(" ", 3000) + "; rm -rf x"
 	text := policy.ApprovalText("hob wants to", tools.Intent{Summary: "run " + command, Canonical: []byte(`{"command":"` + command + `"}`)}, policy.Decision{Reason: "it is so"})
-	if len(text) > 300 || strings.Count(text, `ls \u{20}×3000 ; rm -rf x`) != 2 {
+	if len(text) > 400 || strings.Count(text, `ls \u{20}×3000 ; rm -rf x`) != 3 {
 		t.Error(text)
 	}
 }

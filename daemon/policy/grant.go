@@ -4,12 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"hob/daemon/glob"
+	"hob/daemon/netguard"
 	"hob/daemon/sys"
 	"hob/tools"
 )
@@ -27,6 +29,9 @@ type Grant struct {
 // granted returns the first grant that covers the call.
 func granted(c Case) (Grant, bool) {
 	want := Pattern(c.Intent)
+	if c.Tainted {
+		want = Bound(c.Intent)
+	}
 	for _, g := range c.Grants {
 		if want != "" && g.Tool == c.Tool && g.Pattern == want && (g.Tainted || !c.Tainted) {
 			return g, true
@@ -52,7 +57,7 @@ func Pattern(i tools.Intent) string {
 	}
 	for _, h := range i.Hosts {
 		if i.Effect == tools.Read {
-			parts = append(parts, fmt.Sprintf("read from %q", h))
+			parts = append(parts, fmt.Sprintf("read from %q and send it anything in addresses", h))
 		} else {
 			parts = append(parts, fmt.Sprintf("send anything to %q", h))
 		}
@@ -70,11 +75,37 @@ func Pattern(i tools.Intent) string {
 	return strings.Join(parts, ", ")
 }
 
+// Bound is Pattern for a turn that has read foreign text: "" if the pattern does not say who receives what the call sends, and which thing it
+// changes. Such a pattern would also cover calls that the foreign text has chosen.
+func Bound(i tools.Intent) string {
+	exact := slices.Contains(i.Scopes, tools.Exec)
+	if !exact && slices.ContainsFunc(i.Scopes, func(s tools.Scope) bool { return !binds(i, s) }) {
+		return ""
+	}
+	return Pattern(i)
+}
+
+// binds reports whether the pattern of a call says who and which in one of its scopes.
+func binds(i tools.Intent, s tools.Scope) bool {
+	switch columnOf(s) {
+	case read, write:
+		return slices.ContainsFunc(i.Paths, func(p tools.Path) bool { return p.Write || columnOf(s) == read })
+	case web:
+		return len(i.Hosts) > 0
+	case message, changing:
+		return len(i.Addresses) > 0
+	case servers:
+		return i.Effect == tools.Read
+	default:
+		return columnOf(s) == reading // the request goes to the owner's own account only
+	}
+}
+
 // Right is a permission that the owner gave to a job, a watch or a webhook when creating it. It turns "ask" into "allow" for its runs,
 // and lets a run that foreign text started use the web.
 type Right struct {
 	Kind string // "exec", "net", "read", "write", "message", "mcp" or "account"
-	To   string // read, write: an absolute folder or file, for read also a glob of files; net: a host, "" for all; message: the address; mcp: the server; account: its name, with ":write" to change it
+	To   string // read, write: an absolute folder or file, for read also a glob of files; net: a host or host:port, "" for all; message: the address; mcp: the server; account: its name, with ":write" to change it
 }
 
 // accountRight matches what follows "account:".
@@ -94,7 +125,7 @@ func ParseRight(s string) (Right, error) {
 	case (kind == "message" || kind == "mcp") && to != "", kind == "account" && accountRight().MatchString(to):
 		return r, nil
 	default:
-		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, account:NAME or account:NAME:write", s)
+		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, net:HOST:PORT, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, account:NAME or account:NAME:write", s)
 	}
 }
 
@@ -151,7 +182,7 @@ func covered(c Case, col column) bool {
 	case shell:
 		return hasRight(c, "exec", "") && !slices.ContainsFunc(c.Intent.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
 	case web:
-		return !c.Intent.Private && hasRight(c, "net", "") || len(c.Intent.Hosts) > 0 && covers(c, "net", c.Intent.Hosts)
+		return !c.Intent.Private && hasRight(c, "net", "") || len(c.Intent.Hosts) > 0 && !slices.ContainsFunc(c.Intent.Hosts, func(h string) bool { return !mayReach(c, h) })
 	case servers:
 		return c.Intent.Server != "" && hasRight(c, "mcp", c.Intent.Server)
 	case reading, changing:
@@ -186,6 +217,13 @@ func covers(c Case, kind string, all []string) bool {
 // hasRight reports whether the trigger has exactly this right. Paths are compared by within instead.
 func hasRight(c Case, kind, to string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && r.To == to })
+}
+
+// mayReach reports whether a right names a host. One without a port opens the usual ports of a private host.
+func mayReach(c Case, host string) bool {
+	name, port, err := net.SplitHostPort(host)
+	usual := err == nil && (port == "80" || port == "443") && netguard.Private(name)
+	return hasRight(c, "net", host) || usual && hasRight(c, "net", name)
 }
 
 // mayRead reports whether a trigger's run may read a path: in the workspace, or covered by a right. Secrets and the scratch folders of

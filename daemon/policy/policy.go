@@ -202,7 +202,7 @@ func always(c Case) (Decision, bool) {
 // Ordinary is false for what an approval of "this kind of call" does not cover: calls that the owner confirms one by one, sensitive paths, private
 // networks, and hob itself.
 func Ordinary(i tools.Intent) bool {
-	return i.Confirm == "" && !i.Private && !slices.Contains(i.Scopes, tools.Config) && !slices.ContainsFunc(i.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
+	return i.Confirm == "" && !i.Private && !slices.Contains(i.Scopes, tools.Config) && !slices.ContainsFunc(i.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive || p.Guarded })
 }
 
 // changes is false for a call that only reads, that touches only its conversation, or that only sends the owner a message.

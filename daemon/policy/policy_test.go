@@ -297,6 +297,24 @@ func TestRightToRead(t *testing.T) {
 	}
 }
 
+// T12: after foreign text, reading what is guarded asks; before that it does not. No yes for the turn covers it.
+func TestGuardedReads(t *testing.T) {
+	c := policy.Case{
+		Tool: "read", Asker: event.Owner, Mode: policy.ModeAsk,
+		Intent: tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{{Path: "/h/.x", Area: tools.Outside, Guarded: true}}},
+	}
+	for _, tainted := range []bool{false, true} {
+		c.Tainted = tainted
+		if d := policy.Decide(c); (d.Verdict == policy.Ask) != tainted || policy.Ordinary(c.Intent) {
+			t.Errorf("tainted %v: %+v", tainted, d)
+		}
+	}
+	c.Rights = []policy.Right{{Kind: "read", To: "/h"}}
+	if d := policy.Decide(c); d.Verdict != policy.Allow {
+		t.Errorf("a job with the right to read: %+v", d)
+	}
+}
+
 // A glob opens the files that it names, not their folder.
 func TestRightToReadAGlob(t *testing.T) {
 	for path, want := range map[string]policy.Verdict{

@@ -94,7 +94,7 @@ func table() map[row]map[column]cell {
 			changing: {anytime, Ask}, // a tool that writes to other people asks by its intent
 		},
 		tainted: {
-			read:     {anywhereReadable, Ask},
+			read:     {nothingGuarded, Ask},
 			write:    {inScratch, Ask},
 			shell:    {never("the turn has read foreign text"), Ask},
 			web:      {addressesTheOwnerGave, Ask},
@@ -207,6 +207,16 @@ func never(why string) condition { return func(Case) fault { return fault{why: w
 // anywhereReadable requires that no path may hold secrets. Reading elsewhere changes nothing, and its content counts as foreign.
 func anywhereReadable(c Case) fault {
 	return paths(c, false, tools.Workspace, tools.RootRW, tools.RootRO, tools.Scratch, tools.Outside)
+}
+
+// nothingGuarded is anywhereReadable without what may hold keys by its place or name.
+func nothingGuarded(c Case) fault {
+	for _, p := range c.Intent.Paths {
+		if p.Guarded && !p.Write {
+			return fault{why: p.Path + " is hidden in your home or may hold secrets by its name, and the turn has read foreign text"}
+		}
+	}
+	return anywhereReadable(c)
 }
 
 // inTheRoots requires that everything the call writes is where the owner has allowed writing.

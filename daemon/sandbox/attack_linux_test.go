@@ -49,9 +49,26 @@ func attacks() map[string]func(string) error {
 		"abstract":    func(name string) error { return dial("unix", "@"+name) },
 		"abstract-dg": func(name string) error { return dial("unixgram", "@"+name) },
 		"socket":      func(path string) error { return dial("unix", path) },
+		"seq":         func(path string) error { return dial("unixpacket", path) },
+		"datagram":    func(path string) error { return dial("unixgram", path) },
+		"datagram-pair": func(path string) error {
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+			if err != nil {
+				return err
+			}
+			return unix.Sendto(pair[0], []byte("x"), 0, &unix.SockaddrUnix{Name: path})
+		},
+		"bound":       fromBound,
+		"listen":      func(path string) error { return listenAt(path) },
 		"tcp":         func(address string) error { return dial("tcp", address) },
 		"udp":         udp,
 		"raw":         func(string) error { return opened(unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)) },
+		"vsock":       func(string) error { return opened(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)) }, // T2, as the next three
+		"alg":         func(string) error { return opened(unix.Socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)) },
+		"user-socket": func(string) error { return opened(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_USERSOCK)) },
+		"events": func(string) error {
+			return opened(unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM, unix.NETLINK_KOBJECT_UEVENT))
+		},
 		"packet":      func(string) error { return opened(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)) },
 		"keyctl":      readKey,
 		"key-session": func(string) error { return opened(unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)) },
@@ -166,6 +183,28 @@ func dial(network, address string) error {
 	defer func() { _ = c.Close() }()
 	_, err = c.Write([]byte("hello"))
 	return err
+}
+
+// fromBound connects a socket that has an address of its own.
+func fromBound(path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	_ = os.Remove("/tmp/bound")
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: "/tmp/bound"}); err != nil {
+		return err
+	}
+	return unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+}
+
+// listenAt makes a socket in a folder.
+func listenAt(path string) error {
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
 
 // udp counts as a breach only if something answers.

@@ -8,7 +8,7 @@ func (b *Bound) overMemory() string {
 }
 
 func overProcesses() string {
-	return fmt.Sprintf("it tried to run more than %d processes at once, the limit of the sandbox", maxProcesses)
+	return fmt.Sprintf("it tried to run more than %d processes and threads at once, the limit of the sandbox", maxProcesses)
 }
 
 // inMB formats a number of bytes for people, in MB or from 1 GB on in GB (powers of 1024).

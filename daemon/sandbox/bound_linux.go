@@ -164,23 +164,24 @@ func (b *Bound) Watched() bool { return b.above == "" }
 // Over names the limit that the sandbox with the first process pid exceeds; "": none. Memory that several processes share counts once:
 // the cheap sum of resident memory is checked first, the exact proportional sum only if that is too large.
 func (b *Bound) Over(pid int) string {
-	list := descendants(pid, nil)
-	if len(list) > maxProcesses {
+	threads := 0
+	list := descendants(pid, nil, &threads)
+	if threads > maxProcesses {
 		return overProcesses()
 	}
-	if sum(list, resident) > b.memory && sum(list, proportional) > b.memory {
+	if sum(list, resident) > b.memory && sum(list, proportional) > b.memory || sum(list, virtual) > b.memory && shared(list) > b.memory {
 		return b.overMemory()
 	}
 	return ""
 }
 
-// descendants lists a process and everything that descends from it. Orphans are not lost: inside the PID namespace their new parent is
-// its first process.
-func descendants(pid int, list []int) []int {
+// descendants lists a process and everything that descends from it, and counts their threads. Orphans are not lost: inside the PID
+// namespace their new parent is its first process.
+func descendants(pid int, list []int, threads *int) []int {
 	list = append(list, pid)
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	// Beyond the limit the exact number does not matter.
-	if err != nil || len(list) > maxProcesses {
+	if *threads += len(tasks); err != nil || *threads > maxProcesses {
 		return list
 	}
 	for _, task := range tasks {
@@ -190,11 +191,32 @@ func descendants(pid int, list []int) []int {
 		}
 		for _, word := range strings.Fields(string(text)) {
 			if child, err := strconv.Atoi(word); err == nil {
-				list = descendants(child, list)
+				list = descendants(child, list, threads)
 			}
 		}
 	}
 	return list
+}
+
+// shared is the size of the shared mappings without a file, each counted once. Their pages stay when no process has them in its tables,
+// so the other sums may miss them. Other memory of this kind, with a name or a descriptor, is refused by the filter.
+func shared(list []int) (all int64) {
+	seen := map[string]bool{}
+	for _, pid := range list {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid)) // #nosec G304 -- nothing if it has ended
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line) // from-to, rights, offset, device, inode, path (proc(5))
+			if len(f) < 6 || f[5] != "/dev/zero" || seen[f[4]+f[2]] {
+				continue
+			}
+			seen[f[4]+f[2]] = true
+			var from, to int64
+			if _, err := fmt.Sscanf(f[0], "%x-%x", &from, &to); err == nil {
+				all += to - from
+			}
+		}
+	}
+	return all
 }
 
 func sum(list []int, of func(pid int) int64) (all int64) {
@@ -207,6 +229,8 @@ func sum(list []int, of func(pid int) int64) (all int64) {
 // resident is the memory of a process including pages that it shares. proportional counts its share of those only (proc(5), VmRSS and
 // Pss).
 func resident(pid int) int64 { return kilobytes(pid, "status", "VmRSS:") }
+
+func virtual(pid int) int64 { return kilobytes(pid, "status", "VmSize:") }
 
 func proportional(pid int) int64 { return kilobytes(pid, "smaps_rollup", "Pss:") }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,7 @@ const helperAt = "/run/hob/hob"
 func systemFolders() []string {
 	return []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu/store", "/run/current-system",
-		"/var/lib/ca-certificates", "/sys/devices/system",
+		"/var/lib/ca-certificates",
 	}
 }
 
@@ -53,6 +54,7 @@ type bubblewrap struct {
 	sized   bool     // the size of its temporary folders can be limited
 	proc    bool     // it has a /proc
 	fds     bool     // bwrap gets the folders to bind as file descriptors, so that a name that was replaced meanwhile does no harm
+	asks    bool     // the kernel asks hob about the paths of sockets and FIFOs, see Calls
 	private []string // files in the system's folders that are not world-readable; no sandbox sees them
 }
 
@@ -87,10 +89,13 @@ func find(ctx context.Context, c Config) finding {
 		w.conf, w.program, w.private, w.sized = c, program, private, bytes.Contains(help, []byte("--size"))
 		err := w.try(ctx)
 		if err == nil {
-			byFD := w
-			// Descriptors are an improvement only, so their failure does not reject the variant.
+			// These two are improvements only, so their failure does not reject the variant.
+			byFD, asks := w, w
 			if byFD.fds = true; byFD.try(ctx) == nil {
-				w = byFD
+				w.fds = true
+			}
+			if asks.asks = supervisable(); asks.asks && asks.try(ctx) == nil {
+				w.asks = true
 			}
 			return finding{state: w.state(first), wrap: w.wrap, own: []string{c.Self, program}}
 		}
@@ -122,7 +127,7 @@ func (w bubblewrap) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l := layout{dir: "/usr", here: root, state: w.conf.State, opened: []*held{root}, views: []view{{at: "/usr", from: "/usr", is: root}}}
+	l := layout{dir: "/usr", here: root, offline: !w.conf.Network, state: w.conf.State, opened: []*held{root}, views: []view{{at: "/usr", from: "/usr", is: root}}}
 	// A low process id proves the PID namespace.
 	c, err := w.wrap(l, []string{"/bin/sh", "-c", `test ! -e "$1" && test "$$" -lt 10 && echo inside`, "sh", w.conf.State}, nil)
 	if err != nil {
@@ -133,11 +138,15 @@ func (w bubblewrap) try(ctx context.Context) error {
 		cmd.Env = []string{w.conf.Mark}
 	}
 	c.Prepare(cmd)
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
+	group.Once("calls of the probe", c.serve)
 	out, err := output(ctx, cmd)
 	if err == nil && string(out) != "inside\n" {
 		err = fmt.Errorf("the trial said %q", out)
 	}
-	return errors.Join(err, c.Close())
+	err = errors.Join(err, c.Close())
+	group.Wait()
+	return err
 }
 
 // state describes a variant that works. first is the error of the strictest variant that did not.
@@ -156,6 +165,9 @@ func (w bubblewrap) state(first string) State {
 	if !w.proc {
 		missing = append(missing, "no /proc, since a new one may not be mounted here ("+first+")")
 		s.Hint = "a service must not have ProtectKernelTunables, a container needs an uncovered /proc"
+	}
+	if filters() && !w.asks {
+		missing = append(missing, "no unix sockets but pairs, and no FIFOs: the kernel is older than 5.19, or a container forbids to watch calls")
 	}
 	s.Why = strings.Join(append(missing, helperGaps()...), "; ")
 	return s
@@ -215,10 +227,10 @@ func (w bubblewrap) argv(l layout) ([]string, error) {
 	if w.nested {
 		out = append(out, "--disable-userns")
 	}
-	if !w.conf.Network || l.offline {
+	if l.offline {
 		out = append(out, "--unshare-net")
 	}
-	system, err := w.system()
+	system, err := w.system(l)
 	if err != nil {
 		return nil, err
 	}
@@ -249,13 +261,13 @@ func (w bubblewrap) argv(l layout) ([]string, error) {
 }
 
 // system mounts what each sandbox has for itself: /proc, /dev and empty folders.
-func (w bubblewrap) system() ([]string, error) {
+func (w bubblewrap) system(l layout) ([]string, error) {
 	var out []string
 	if w.proc {
 		out = append(out, "--proc", "/proc")
 	}
 	out = append(out, "--dev", "/dev")
-	for _, dir := range append([]string{"/dev/shm"}, w.fresh()...) {
+	for _, dir := range PrivateFolders(w.home()) {
 		if w.sized {
 			out = append(out, "--size", strconv.FormatInt(max(w.conf.Memory/4, 1<<20), 10))
 		}
@@ -264,22 +276,13 @@ func (w bubblewrap) system() ([]string, error) {
 	out = append(out, "--remount-ro", "/dev")
 	out = append(out, "--symlink", "/run", "/var/run")
 	out = append(out, show("/run/current-system")...)
-	if w.conf.Network {
+	if !l.offline {
 		out = append(out, resolverFile()...)
 	}
 	if _, err := os.Stat(w.conf.Self); err != nil {
 		return nil, fmt.Errorf("hob's own executable, which confines: %w", err)
 	}
 	return append(out, "--ro-bind", w.conf.Self, helperAt), nil
-}
-
-// fresh lists the empty folders that each sandbox gets for itself.
-func (w bubblewrap) fresh() []string {
-	list := []string{"/tmp", "/var/tmp", "/run"}
-	if home := w.home(); home != "" {
-		list = append(list, home)
-	}
-	return list
 }
 
 // home returns the path of the empty home inside a sandbox. It is "" if the home is unknown or would cover a system folder.
@@ -360,7 +363,10 @@ func cover(masks []mask) (out, last []string) {
 // covers hides the files of a new /proc that still describe the whole machine: keys, timers, memory.
 func covers() []string {
 	var out []string
-	for _, name := range []string{"acpi", "asound", "scsi", "kcore", "keys", "key-users", "kallsyms", "kmsg", "latency_stats", "timer_list", "sched_debug", "sysrq-trigger"} {
+	for _, name := range []string{
+		"acpi", "asound", "scsi", "kcore", "keys", "key-users", "kallsyms", "kmsg", "latency_stats", "timer_list", "sched_debug", "sysrq-trigger",
+		"slabinfo", "vmallocinfo", "pagetypeinfo", "config.gz",
+	} {
 		path := "/proc/" + name
 		info, err := os.Stat(path)
 		switch {

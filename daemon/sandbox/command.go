@@ -24,8 +24,9 @@ type Command struct {
 	Env   []string   // the environment of that program; the command inside gets its own
 	Files []*os.File // inherited files, from descriptor 3 on
 	Bound *Bound     // the limits of memory and processes
+	Calls *Calls     // after Entered, the calls that hob decides about; nil: none. The caller runs its Serve
 
-	status *os.File // a pipe on which package entry reports that the command begins
+	status *os.File // on which package entry reports that the command begins
 	shown  layout   // the folders that the sandbox shows, held open until then
 }
 
@@ -47,7 +48,7 @@ func handOver(argv []string, order []byte, l layout) (*Command, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hand over the command: %w", err)
 	}
-	read, write, err := os.Pipe()
+	read, write, err := statusPipe()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a pipe: %w", err), file.Close())
 	}
@@ -86,10 +87,14 @@ func (c *Command) Entered() error {
 	if err := c.status.SetReadDeadline(time.Now().Add(entryTime)); err != nil {
 		return fmt.Errorf("wait for the sandbox: %w", err)
 	}
-	word := make([]byte, len(entry.Ready))
-	if _, err := io.ReadFull(c.status, word); err != nil {
+	n, listener, err := receive(c.status, make([]byte, len(entry.Ready)))
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrEntry, err)
 	}
+	c.Calls = newCalls(listener, c.shown.offline)
 	return nil
 }
 

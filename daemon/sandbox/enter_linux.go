@@ -18,12 +18,7 @@ func (w bubblewrap) order(l layout, mounted []mount, argv, env []string) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	// The empty home is a temporary folder of the sandbox, and is always writable.
-	write := l.writable()
-	if home := w.home(); home != "" {
-		write = append(write, home)
-	}
-	return filter(landlock(order, write)), nil
+	return filter(landlock(order, append(l.writable(), PrivateFolders(w.home())...)), kinds{asks: w.asks, owner: l.sockets, watched: w.conf.watched}), nil
 }
 
 // checks adds instructions that compare what the sandbox shows with what hob looked at. A folder that was replaced between hob's check

@@ -20,14 +20,14 @@ func Profile(c Config, b Spec) (string, error) {
 func NamesOf(folder, table string) []string { return namesOf(folder, mounts(table)) }
 
 // Filter runs the seccomp program as the kernel does and returns its answer to a call of this processor.
-func Filter(call uint64, args ...uint64) uint32 {
-	arch := uint64(program()[1].K)
+func Filter(asks, owner bool, call uint64, args ...uint64) uint32 {
+	arch := uint64(program(kinds{asks: asks, owner: owner})[1].K)
 	data := map[uint32]uint64{dataCall: call, dataArch: arch}
 	for i, arg := range args {
 		data[dataArg0+8*uint32(i)] = arg // #nosec G115 -- at most six
 	}
 	var acc uint32
-	p := program()
+	p := program(kinds{asks: asks, owner: owner})
 	for i := 0; ; i++ {
 		switch f := p[i]; f.Code {
 		case load(0).Code:
@@ -81,3 +81,9 @@ func Alone(ctx context.Context, c Config, b Spec, argv, env []string) (*Command,
 
 // Over returns the limit that the counters in a folder report, as Close does for a control group.
 func Over(dir string, memory int64) string { return (&Bound{memory: memory, dir: dir}).reached() }
+
+// Serve decides about the calls of a command whose start nobody waits for with Entered.
+func (c *Command) Serve() error { return c.serve() }
+
+// Unread takes hob's end of the status away, as its death does.
+func (c *Command) Unread() error { return c.status.Close() }

@@ -7,6 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openFolder opens a real folder for listing. It follows no link and never waits: a command may have put a FIFO or a link in its place.
+func openFolder(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
 // hold opens a path without any right to its content (O_PATH). It fails if the path contains a symbolic link.
 func hold(path string) (*held, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})

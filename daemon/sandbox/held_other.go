@@ -9,3 +9,6 @@ func hold(path string) (*held, error) {
 	info, err := os.Lstat(path)
 	return &held{info: info}, err
 }
+
+// openFolder opens a folder for listing.
+func openFolder(path string) (*os.File, error) { return os.Open(path) }

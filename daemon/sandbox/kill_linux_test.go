@@ -50,6 +50,11 @@ func TestNothingIsLeft(t *testing.T) {
 			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			must(t, parent.Start())
 			must(t, c.Entered())
+			if c.Calls != nil {
+				served := make(chan error, 1)
+				go func() { served <- c.Calls.Serve() }()
+				t.Cleanup(func() { must(t, <-served) })
+			}
 			must(t, c.Close())
 			must(t, out.Close())
 			must(t, r.SetReadDeadline(time.Now().Add(30*time.Second)))
@@ -75,11 +80,29 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
+// V13: a sandbox that is made when hob is dead already runs no command and ends by itself. bubblewrap's own signal cannot end it, since it
+// asks for that only when its child is there.
+func TestNothingBeginsWithoutHob(t *testing.T) {
+	w := newMachine(t)
+	s := sandbox.New(t.Context(), w.Config)
+	usable(t, s)
+	c, err := s.Wrap(w.spec(), []string{"touch", w.space + "/begun"}, w.env)
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), c.Argv[0])
+	c.Prepare(cmd)
+	must(t, c.Unread())
+	out, err := cmd.CombinedOutput()
+	_ = c.Close() // one end is closed already
+	if _, begun := os.Stat(w.space + "/begun"); cmd.ProcessState.ExitCode() != 125 || !strings.Contains(string(out), "report to hob") || begun == nil {
+		t.Errorf("%v %q, begun: %v", err, out, begun)
+	}
+}
+
 // startAndWait plays hob: it starts a sandbox and waits for it.
 func startAndWait(argv []string) int {
 	cmd := exec.CommandContext(testContext(), argv[0], argv[1:]...) // #nosec G702 -- the sandbox under test
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "HOB_ENTER=3")
+	cmd.Env = append(os.Environ(), "HOB_ENTER=4")
 	cmd.ExtraFiles = []*os.File{os.NewFile(3, "order"), os.NewFile(4, "status")}
 	if cmd.Run() != nil {
 		return 1

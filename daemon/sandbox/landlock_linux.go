@@ -59,7 +59,7 @@ func landlock(order []byte, write []string) []byte {
 	}
 	order = entry.Append(order, entry.Landlock, string(unsafe.Slice((*byte)(unsafe.Pointer(&attr)), size))) // #nosec G103 -- the kernel's own form
 	order = allow(order, "/", readRights&rights)
-	for _, path := range append([]string{"/dev", "/tmp", "/var/tmp", "/run"}, write...) {
+	for _, path := range append([]string{"/dev"}, write...) {
 		order = allow(order, path, rights&^noDevices)
 	}
 	return order

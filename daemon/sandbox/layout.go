@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"hob/daemon/fsguard"
 )
 
 // view is a file or folder of the machine that a sandbox shows.
@@ -17,6 +19,7 @@ type view struct {
 	at    string // its path inside the sandbox
 	from  string // its path on the machine, symbolic links resolved
 	write bool
+	path  bool  // a folder of PATH
 	is    *held // from, held open; nil: not opened yet
 }
 
@@ -28,6 +31,7 @@ type layout struct {
 	scratch *view  // mounted after the masks; nil: none
 	state   string // hob's state folder
 	offline bool   // no network
+	sockets bool   // the owner's unix sockets can be used
 	here    *held  // dir
 	opened  []*held
 }
@@ -59,7 +63,7 @@ func (s *Sandbox) Bound(path string) bool {
 // lay resolves a Spec and opens its folders. A configured bind or root that does not exist is left out; a missing working or scratch
 // folder is an error. The caller releases the layout, also after an error.
 func (s *Sandbox) lay(b Spec, own []string) (layout, error) {
-	l := layout{offline: b.Offline}
+	l := layout{offline: b.Offline || !s.conf.Network && !b.Online, sockets: s.conf.Sockets && !b.Offline && !b.ScratchOnly}
 	var err error
 	if l.state, err = resolved(s.conf.State); err != nil {
 		return l, fmt.Errorf("state folder: %w", err)
@@ -74,6 +78,9 @@ func (s *Sandbox) lay(b Spec, own []string) (layout, error) {
 		if err := l.hide(path); err != nil {
 			return l, fmt.Errorf("hidden %s: %w: %w", path, ErrMoved, err)
 		}
+	}
+	if err := l.search(); err != nil {
+		return l, err
 	}
 	if b.Scratch != "" {
 		path, err := folder(b.Scratch, l.state)
@@ -190,12 +197,15 @@ func (l *layout) show(s *Sandbox, b Spec, own []string) error {
 		if err == nil {
 			err = s.unchanged(v.Path, from)
 		}
+		if v.Programs && errors.Is(err, ErrChanged) {
+			continue // the owner has installed something: the next start of hob, or change of the config, shows it
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.Path, err)
 		}
 		// With ScratchOnly the command may write to its scratch folder and nowhere else.
 		v.Write = v.Write && !b.ScratchOnly
-		l.views = append(l.views, view{at: from, from: from, write: v.Write})
+		l.views = append(l.views, view{at: from, from: from, write: v.Write, path: v.Programs})
 		if at := filepath.Clean(v.Path); at != from && lastIsLink(at) {
 			l.views = append(l.views, view{at: at, from: from, write: v.Write}) // a link such as ~/.gitconfig is visible under its own name too
 		}
@@ -246,6 +256,52 @@ func (l *layout) hide(path string) error {
 		l.mask(mask{path, info.IsDir(), info})
 	}
 	return nil
+}
+
+// maxLooked limits how many entries of folders are looked at, at each start of a sandbox.
+const maxLooked = 5_000
+
+// search hides the FIFOs in the views: neither a read-only mount nor, below a temporary folder, Landlock stops a process that writes into one.
+// In the folders of PATH it also hides what has the name of a key and is no program: the owner has not opened these folders himself. They come
+// first, then upper folders.
+func (l *layout) search() error {
+	var paths, dirs []string
+	for _, v := range l.views {
+		if !slices.ContainsFunc(l.views, func(o view) bool { return o.from != v.from && within(o.from, v.from) }) && !slices.Contains(dirs, v.from) {
+			if dirs = append(dirs, v.from); v.path {
+				paths = append(paths, v.from)
+			}
+		}
+	}
+	slices.SortStableFunc(dirs, func(a, b string) int { return cmp.Compare(slices.Index(paths, b), slices.Index(paths, a)) })
+	for left := maxLooked; len(dirs) > 0 && left > 0; dirs = dirs[1:] {
+		f, err := openFolder(dirs[0])
+		if err != nil {
+			continue // the command cannot list it either
+		}
+		list, _ := f.ReadDir(left) // what can be read; a view may be a file
+		left -= len(list) + 1
+		for _, e := range list {
+			switch path := filepath.Join(dirs[0], e.Name()); {
+			case fsguard.SecretName(e.Name()) && !runs(e) && slices.ContainsFunc(paths, func(dir string) bool { return within(dir, path) }):
+				err = errors.Join(err, l.hide(path))
+			case e.IsDir():
+				dirs = append(dirs, path)
+			case e.Type()&fs.ModeNamedPipe != 0:
+				err = errors.Join(err, l.hide(path))
+			}
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("hide FIFOs and keys: %w: %w", ErrMoved, err)
+		}
+	}
+	return nil
+}
+
+// runs reports whether an entry of a folder is a program.
+func runs(e fs.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // masksApart divides the masks. apart are those that share no path with a view and cover parts of system folders only; the others cover

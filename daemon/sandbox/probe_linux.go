@@ -17,13 +17,14 @@ import (
 // probeTime limits one run of the probe. bubblewrap needs some milliseconds.
 const probeTime = 10 * time.Second
 
-// output runs a program and returns its output. The last line on stderr becomes the error. No process is left over when ctx ends or when
-// hob does: a bwrap that is killed before it releases its child (by a service manager that ends all of hob's processes) would leave that
-// child waiting forever, so the rest of the process group is killed. A terminal's Ctrl-C does not reach the group.
+// output runs a program and returns its output. The last line on stderr becomes the error. No process is left over when ctx ends: a bwrap
+// that is killed before it releases its child (by a service manager that ends all of hob's processes) would leave that child waiting
+// forever, so the rest of the process group is killed. For this reason hob's own death does not kill bwrap either: the sandbox notices by
+// itself that it cannot report to hob. A terminal's Ctrl-C does not reach the group.
 func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	// The kernel sends the parent-death signal when the thread that started the child ends, so the thread must stay.
+	// bwrap's parent is the thread that started it: the kernel ends bwrap when the thread ends, so the thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var out, errs bytes.Buffer
@@ -31,7 +32,7 @@ func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 		cmd.Env = []string{"LANG=C", "PATH=/usr/local/bin:/usr/bin:/bin"}
 	}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &errs, time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Program finds a program that hob starts outside of every sandbox: the first match in hob's PATH that no sandbox can write. A command
@@ -34,6 +35,12 @@ func (c Config) program(name string) (string, error) {
 		passed = fmt.Sprintf("; %s is skipped because commands in the sandbox may write there", file)
 	}
 	return "", fmt.Errorf("%s: %w%s", name, exec.ErrNotFound, passed)
+}
+
+// Path is hob's PATH without the folders that a sandbox may write, for what starts several programs.
+func (s *Sandbox) Path() string {
+	list := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) || s.conf.writable(dir) })
+	return strings.Join(list, string(filepath.ListSeparator))
 }
 
 // writable reports whether a sandbox may write a path.

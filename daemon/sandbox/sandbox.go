@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // Mode says what happens if commands cannot be confined.
@@ -39,9 +41,12 @@ type Config struct {
 	Roots   []Bind // the workspace and the configured roots, which a Spec may name; they must stay the folders that they were at New
 	Memory  int64  // bytes that the processes of a sandbox may use together; a quarter of it limits each temporary folder. 0: half of the machine's memory
 	Network bool   // true: the machine's network, including its loopback; false: only a loopback of its own
+	Sockets bool   // true: the owner's unix sockets in the folders that a sandbox shows, but with Offline or ScratchOnly; false: only its own
 	Self    string // hob's own executable, which enters the sandbox; "": nothing can be confined
 	Mark    string // NAME=VALUE in the environment of the probe's processes, so that a later start can find those that outlived a kill
 	Pinned  Pinned // nil: none
+
+	watched bool // no control group limits the memory, see Bound
 }
 
 // Pinned returns the folders that every sandbox shows read only in place of other folders: what stands at each path, by the path. Both are
@@ -52,6 +57,8 @@ type Pinned func() map[string]string
 type Bind struct {
 	Path  string // absolute
 	Write bool
+
+	Programs bool // a folder of PATH: left out, instead of an error, when it was replaced
 }
 
 // Spec describes the sandbox of one command. All paths are absolute. For a folder inside another one, the inner entry decides.
@@ -62,7 +69,8 @@ type Spec struct {
 	Hidden      []string // files and folders inside those that stay invisible; a path that does not exist at the start is not hidden
 	ScratchOnly bool     // true: only Scratch may be written of everything that outlives the sandbox
 	Scratch     string   // a writable folder, possibly inside a hidden one; it must exist. "": none
-	Offline     bool     // no network, even if Config.Network opens it
+	Offline     bool     // no network, even if Config.Network or Online opens it
+	Online      bool     // the machine's network, even if Config.Network does not open it
 }
 
 // Errors of Wrap and Fits.
@@ -77,11 +85,12 @@ type State struct {
 	Mode    Mode     `json:"mode"`
 	Works   bool     `json:"works"`
 	Network bool     `json:"network"`           // commands can reach the machine's network
+	Sockets bool     `json:"sockets,omitempty"` // commands can reach the owner's unix sockets in their folders
 	Bound   string   `json:"bound,omitempty"`   // what enforces the limits of memory and processes
 	Layers  []string `json:"layers,omitempty"`  // what confines, for example "pid namespace" or "landlock"
 	Why     string   `json:"why,omitempty"`     // what does not work, or what a working sandbox lacks
 	Hint    string   `json:"hint,omitempty"`    // how to fix it
-	Probing bool     `json:"probing,omitempty"` // the probe still runs; only Mode is known
+	Probing bool     `json:"probing,omitempty"` // the probe still runs; only Mode is known, and Network from the config
 }
 
 // Sandbox confines processes. It is safe for concurrent use.
@@ -90,6 +99,7 @@ type Sandbox struct {
 	fixed []fixed        // Roots and Binds, as New found them
 	probe func() finding // runs once, at the first use
 	known chan struct{}  // closed when the probe has ended
+	begun *atomic.Int64  // when it began, in Unix nanoseconds; 0: not yet
 }
 
 // wrapper makes the Command for a layout. It takes over what l holds open.
@@ -113,26 +123,29 @@ func New(ctx context.Context, c Config) *Sandbox {
 		c.Memory = halfMemory()
 	}
 	ctx = context.WithoutCancel(ctx) // the probe has its own timeouts
-	known := make(chan struct{})
+	known, begun := make(chan struct{}), new(atomic.Int64)
 	return &Sandbox{c, fix(c), sync.OnceValue(func() finding {
 		defer close(known)
+		begun.Store(time.Now().UnixNano())
 		return look(ctx, c)
-	}), known}
+	}), known, begun}
 }
 
 // look probes the machine and adds the limits that apply.
 func look(ctx context.Context, c Config) (f finding) {
+	var above string
+	var err error
 	if c.Mode == Off {
 		f.state = State{Kind: "none", Why: "switched off", Hint: `set [tools.exec] sandbox = "auto" or "require"`}
 	} else {
+		above, err = delegated()
+		c.watched = err != nil
 		f = find(ctx, c)
 	}
 	if f.state.Works && maxProcesses > 0 {
-		var err error
-		if f.above, err = delegated(); err == nil {
-			f.state.Bound = fmt.Sprintf("%s of memory and %d processes, by a control group", inMB(c.Memory), maxProcesses)
+		if err == nil {
+			f.above, f.state.Bound = above, fmt.Sprintf("%s of memory and %d processes, by a control group", inMB(c.Memory), maxProcesses)
 		} else {
-			f.above = ""
 			f.state.Bound = fmt.Sprintf("%s of memory and %d processes, by a watcher (%v)", inMB(c.Memory), maxProcesses, err)
 		}
 	} else if f.state.Works {
@@ -140,6 +153,7 @@ func look(ctx context.Context, c Config) (f finding) {
 	}
 	f.state.Mode = c.Mode
 	f.state.Network = c.Network || !f.state.Works
+	f.state.Sockets = c.Sockets || !f.state.Works
 	return f
 }
 
@@ -150,18 +164,30 @@ func (s *Sandbox) State() State {
 	return state
 }
 
-// Now is State without its wait. While the probe runs, and before somebody has called State, it returns a state with Probing set. The caller may keep
-// the result.
+// Now is State without its wait. While the probe runs, and before somebody has called State, it returns a state with Probing set. If the
+// probe takes longer than it should, Why says so. The caller may keep the result.
 func (s *Sandbox) Now() State {
 	select {
 	case <-s.known:
 	default:
 		if s.conf.Mode != Off { // which needs no probe
-			return State{Mode: s.conf.Mode, Probing: true}
+			now := State{Mode: s.conf.Mode, Network: s.conf.Network, Probing: true}
+			if began := s.begun.Load(); began != 0 && time.Since(time.Unix(0, began)) > slowProbe {
+				now.Why = fmt.Sprintf("this takes more than %s: the machine is very busy, or the program that makes the sandbox hangs", slowProbe)
+			}
+			return now
 		}
 	}
 	return s.State()
 }
+
+// ShowsSystem reports whether every sandbox shows a path because it belongs to the system.
+func ShowsSystem(path string) bool {
+	return slices.ContainsFunc(append(systemFolders(), "/proc", "/sys", "/dev"), func(dir string) bool { return within(dir, path) })
+}
+
+// slowProbe is longer than a probe takes on an idle machine, by far.
+const slowProbe = 10 * time.Second
 
 // Works reports whether Wrap can confine commands.
 func (s *Sandbox) Works() bool { return s.probe().state.Works }
@@ -203,4 +229,13 @@ func (s *Sandbox) Wrap(b Spec, argv, env []string) (*Command, error) {
 		}
 	}
 	return nil, errors.Join(err, l.release())
+}
+
+// PrivateFolders lists the empty folders that each sandbox has for itself and may write. home is the owner's, or "".
+func PrivateFolders(home string) []string {
+	list := []string{"/dev/shm", "/tmp", "/var/tmp", "/run"}
+	if home != "" {
+		list = append(list, home)
+	}
+	return list
 }

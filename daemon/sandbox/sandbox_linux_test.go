@@ -31,7 +31,9 @@ func prepared(t *testing.T, c *sandbox.Command) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.Argv[0])
 	c.Prepare(cmd)
-	t.Cleanup(func() { must(t, c.Close()) })
+	served := make(chan error, 1)
+	go func() { served <- c.Serve() }()
+	t.Cleanup(func() { must(t, errors.Join(c.Close(), <-served)) })
 	return cmd
 }
 
@@ -230,6 +232,7 @@ func sayState(dir string) int {
 	if c, err := s.Wrap(sandbox.Spec{Dir: home + "/ws", Writable: []string{home + "/ws"}}, []string{"bash", "-c", `cat "$1"; cat /proc/1/environ /proc/*/root/"$1"; echo in the sandbox`, "bash", home + "/state/token"}, []string{"PATH=/usr/bin:/bin"}); err == nil {
 		cmd := exec.CommandContext(testContext(), c.Argv[0]) // #nosec G702 -- the sandbox under test
 		c.Prepare(cmd)
+		go func() { _ = c.Serve() }()
 		out, _ := cmd.CombinedOutput()
 		doc["Said"] = string(out)
 	}
@@ -263,6 +266,7 @@ func TestOtherNamesOfAFolder(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	const yes, no, unknown = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	const noFamily = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
 	for _, c := range []struct {
 		name string
 		call uint64
@@ -293,9 +297,45 @@ func TestFilter(t *testing.T) {
 		{"open, new and setuid", unix.SYS_OPENAT, []uint64{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o4644}, no},
 		{"open, without a name and setgid", unix.SYS_OPENAT, []uint64{0, 0, unix.O_TMPFILE | unix.O_WRONLY, 0o2644}, no},
 		{"openat2", unix.SYS_OPENAT2, []uint64{0, 0, 0, 24}, unknown},
+		{"internet", unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, yes},
+		{"internet 6", unix.SYS_SOCKET, []uint64{unix.AF_INET6, unix.SOCK_DGRAM, 0}, yes},
+		{"routes", unix.SYS_SOCKET, []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, yes},
+		{"kernel events (T2)", unix.SYS_SOCKET, []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT}, noFamily},
+		{"vsock (T2)", unix.SYS_SOCKET, []uint64{unix.AF_VSOCK, unix.SOCK_STREAM, 0}, noFamily},
+		{"vsock, with high bits", unix.SYS_SOCKET, []uint64{unix.AF_VSOCK | 1<<32, unix.SOCK_STREAM, 0}, noFamily},
+		{"crypto", unix.SYS_SOCKET, []uint64{unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, noFamily},
+		{"a pair", unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_STREAM, 0}, yes},
+		{"a pair of TIPC", unix.SYS_SOCKETPAIR, []uint64{unix.AF_TIPC, unix.SOCK_STREAM, 0}, noFamily},
 	} {
-		if got := sandbox.Filter(c.call, c.args...); got != c.want {
+		if got := sandbox.Filter(true, false, c.call, c.args...); got != c.want {
 			t.Errorf("%s: %#x, want %#x", c.name, got, c.want)
+		}
+	}
+	// Sockets and FIFOs with a path (T1, T2): where hob decides about them, where it cannot, and with all sockets of the owner.
+	const ask = unix.SECCOMP_RET_USER_NOTIF
+	for _, c := range []struct {
+		name                   string
+		call                   uint64
+		args                   []uint64
+		asks, neither, sockets uint32
+	}{
+		{"a unix socket", unix.SYS_SOCKET, []uint64{unix.AF_UNIX, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, yes, noFamily, yes},
+		{"for packets", unix.SYS_SOCKET, []uint64{unix.AF_UNIX, unix.SOCK_SEQPACKET}, yes, noFamily, yes},
+		{"for datagrams", unix.SYS_SOCKET, []uint64{unix.AF_UNIX, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK}, noFamily, noFamily, yes},
+		{"for datagrams, as raw", unix.SYS_SOCKET, []uint64{unix.AF_UNIX, unix.SOCK_RAW}, noFamily, noFamily, yes},
+		{"a pair for datagrams", unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_DGRAM}, noFamily, noFamily, yes},
+		{"a pair as raw", unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_RAW}, noFamily, noFamily, yes},
+		{"a pair", unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_SEQPACKET}, yes, yes, yes},
+		{"connect", unix.SYS_CONNECT, []uint64{3, 0, 16}, ask, yes, yes},
+		{"bind", unix.SYS_BIND, []uint64{3, 0, 16}, ask, yes, yes},
+		{"mkfifo", unix.SYS_MKNODAT, []uint64{0, 0, unix.S_IFIFO | 0o600}, ask, no, ask},
+		{"mkfifo, with high bits", unix.SYS_MKNODAT, []uint64{0, 0, unix.S_IFIFO | 0o600 | 1<<32}, ask, no, ask},
+		{"mkfifo, setuid", unix.SYS_MKNODAT, []uint64{0, 0, unix.S_IFIFO | 0o4600}, no, no, no},
+		{"a file", unix.SYS_MKNODAT, []uint64{0, 0, unix.S_IFREG | 0o600}, yes, yes, yes},
+	} {
+		got := []uint32{sandbox.Filter(true, false, c.call, c.args...), sandbox.Filter(false, false, c.call, c.args...), sandbox.Filter(true, true, c.call, c.args...)}
+		if want := []uint32{c.asks, c.neither, c.sockets}; !slices.Equal(got, want) {
+			t.Errorf("%s: %#x, want %#x", c.name, got, want)
 		}
 	}
 }
@@ -311,6 +351,28 @@ func TestRootInASystemFolder(t *testing.T) {
 		b.Readable = append(b.Readable, root)
 		if out, code := w.inside(t, w.Config, b, `cat /etc/shadow /etc/ssl/private/* 2>/dev/null; head -c 1 /etc/passwd`); out != "r" || code != 0 {
 			t.Errorf("root %s: exit %d, %q", root, code, out)
+		}
+	}
+}
+
+// B3: in a folder of PATH, which the owner has not opened himself, a sandbox shows programs but no keys. A bind that he has configured shows what
+// is there.
+func TestFoldersOfProgramsShowNoKeys(t *testing.T) {
+	w := newMachine(t)
+	for _, dir := range []string{"bin", "given"} {
+		for _, name := range []string{".env", "server.key", "deep/a.pem", "id_rsa", "notes.txt"} {
+			write(t, filepath.Join(w.Home, dir, name), "from "+name+"\n")
+		}
+		write(t, filepath.Join(w.Home, dir, "secret-tool"), "#!/bin/sh\necho runs\n")
+		if err := os.Chmod(filepath.Join(w.Home, dir, "secret-tool"), 0o700); err != nil { // #nosec G302 -- a program
+			t.Fatal(err)
+		}
+	}
+	w.Binds = append(w.Binds, sandbox.Bind{Path: filepath.Join(w.Home, "bin"), Programs: true}, sandbox.Bind{Path: filepath.Join(w.Home, "given")})
+	for dir, want := range map[string]string{"bin": "from notes.txt\nruns\n", "given": "from .env\nfrom server.key\nfrom a.pem\nfrom id_rsa\nfrom notes.txt\nruns\n"} {
+		out, _ := w.inside(t, w.Config, w.spec(), "cd "+filepath.Join(w.Home, dir)+"; cat .env server.key deep/a.pem id_rsa notes.txt 2>/dev/null; ./secret-tool")
+		if strings.ReplaceAll(out, "from deep/", "from ") != want {
+			t.Errorf("%s: %q, want %q", dir, out, want)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func profile(c Config, l layout) string {
 	rule("(allow file-read* (literal \"/dev/random\") (literal \"/dev/urandom\"))")
 	rule("(allow pseudo-tty)")
 	rule("(allow mach-lookup (global-name \"com.apple.system.opendirectoryd.libinfo\") (global-name \"com.apple.system.logger\"))")
-	if c.Network && !l.offline {
+	if !l.offline {
 		rule("(allow network-outbound (remote ip))")
 		rule("(allow network-inbound (local ip))")
 		rule("(allow system-socket)")

@@ -3,7 +3,9 @@
 package sandbox
 
 import (
+	"cmp"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,11 +26,15 @@ const (
 // x32 is the bit that marks calls of the x32 ABI. Without a check they would pass a list of plain numbers.
 const x32 = 0x40000000
 
-// The answers of a filter: allow the call, fail with EPERM, or fail with ENOSYS as an old kernel would.
+// The answers of a filter: allow the call, fail with EPERM, fail with ENOSYS as an old kernel would, or fail as a kernel without this kind
+// of socket would.
 const (
-	sayYes     = unix.SECCOMP_RET_ALLOW
-	sayNo      = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	sayUnknown = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	sayYes      = unix.SECCOMP_RET_ALLOW
+	sayNo       = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	sayUnknown  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	sayNoFamily = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
+	sayNoMemory = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOMEM)
+	ask         = unix.SECCOMP_RET_USER_NOTIF // see Calls
 )
 
 // newUsers is the flag of unshare and clone that makes a user namespace. A process has all capabilities inside one.
@@ -63,38 +69,104 @@ const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // flagged lists calls that are refused for certain argument values. Those about modes follow systemd's RestrictSUIDSGID
 // (src/shared/seccomp-util.c), with unnamed files added.
-func flagged() []flag {
+func flagged(k kinds) []flag {
 	return append([]flag{
-		{call: unix.SYS_UNSHARE, tests: []test{{dataArg0, newUsers, true}}},
-		{call: unix.SYS_CLONE, tests: []test{{dataArg0, newUsers, true}}},
-		{call: unix.SYS_IOCTL, tests: []test{{dataArg1, unix.TIOCSTI, false}}},   // types into a terminal
-		{call: unix.SYS_IOCTL, tests: []test{{dataArg1, unix.TIOCLINUX, false}}}, // pastes into a console
-		{call: unix.SYS_FCHMOD, tests: []test{{dataArg1, setID, true}}},
-		{call: unix.SYS_FCHMODAT, tests: []test{{dataArg2, setID, true}}},
-		{call: unix.SYS_FCHMODAT2, tests: []test{{dataArg2, setID, true}}},
-		{call: unix.SYS_MKNODAT, tests: []test{{dataArg2, setID, true}}},
-		{call: unix.SYS_MKDIRAT, tests: []test{{dataArg2, setID, true}}},
-		{call: unix.SYS_OPENAT, tests: []test{{dataArg2, makes, true}, {dataArg3, setID, true}}},
-	}, olderModes()...)
+		{call: unix.SYS_UNSHARE, tests: []test{{dataArg0, newUsers, has}}},
+		{call: unix.SYS_CLONE, tests: []test{{dataArg0, newUsers, has}}},
+		{call: unix.SYS_IOCTL, tests: []test{{dataArg1, unix.TIOCSTI, is}}},   // types into a terminal
+		{call: unix.SYS_IOCTL, tests: []test{{dataArg1, unix.TIOCLINUX, is}}}, // pastes into a console
+		{call: unix.SYS_FCHMOD, tests: []test{{dataArg1, setID, has}}},
+		{call: unix.SYS_FCHMODAT, tests: []test{{dataArg2, setID, has}}},
+		{call: unix.SYS_FCHMODAT2, tests: []test{{dataArg2, setID, has}}},
+		{call: unix.SYS_MKNODAT, tests: []test{{dataArg2, setID, has}}},
+		{call: unix.SYS_MKDIRAT, tests: []test{{dataArg2, setID, has}}},
+		{call: unix.SYS_OPENAT, tests: []test{{dataArg2, makes, has}, {dataArg3, setID, has}}},
+		{call: unix.SYS_MKNODAT, tests: []test{{dataArg2, unix.S_IFIFO, has}}, answer: k.fifos()},
+	}, slices.Concat(olderModes(k.fifos()), k.sockets(), k.uncounted())...)
+}
+
+// kinds says which sockets, FIFOs and memory a sandbox may use.
+type kinds struct {
+	asks    bool // hob decides about the paths of sockets and FIFOs; otherwise there are none with a path
+	owner   bool // it may use all unix sockets, the owner's too
+	watched bool // no memory that Bound.Over cannot count
+}
+
+// uncounted lists the calls that make memory which belongs to no process. Programs fall back to files in /dev/shm, which has a limit.
+// Segments of System V below 16 KB stay, since databases hold a lock with one; a namespace has at most 4,096 of them.
+func (k kinds) uncounted() []flag {
+	if !k.watched {
+		return nil
+	}
+	return []flag{
+		{call: unix.SYS_MEMFD_CREATE, answer: sayUnknown},
+		{call: unix.SYS_MEMFD_SECRET, answer: sayUnknown},
+		{call: unix.SYS_SHMGET, answer: sayNoMemory, tests: []test{{dataArg1, ^uint32(1<<14 - 1), has}}},
+		{call: unix.SYS_SHMGET, answer: sayNoMemory, tests: []test{{dataArg1 + 4, ^uint32(0), has}}},
+	}
+}
+
+// fifos is the answer to a call that makes a FIFO.
+func (k kinds) fifos() uint32 {
+	if k.asks {
+		return ask
+	}
+	return sayNo
+}
+
+// sockets lists the sockets that a namespace of networks does not hold: all but those of the internet, of this machine's files, and the
+// list of routes. vsock(7) reaches the hypervisor, and other kinds have been used to break kernels.
+//
+// A datagram can be sent to any path, and a filter sees only the address of the path. So there are only sockets that connect first, which
+// those of a pair cannot do again.
+func (k kinds) sockets() []flag {
+	list := []flag{
+		{call: unix.SYS_SOCKET, answer: sayNoFamily, tests: []test{
+			{dataArg0, unix.AF_UNIX, isNot}, {dataArg0, unix.AF_INET, isNot}, {dataArg0, unix.AF_INET6, isNot}, {dataArg0, unix.AF_NETLINK, isNot},
+		}},
+		{call: unix.SYS_SOCKET, answer: sayNoFamily, tests: []test{{dataArg0, unix.AF_NETLINK, is}, {dataArg2, unix.NETLINK_ROUTE, isNot}}},
+		{call: unix.SYS_SOCKETPAIR, answer: sayNoFamily, tests: []test{{dataArg0, unix.AF_UNIX, isNot}}},
+	}
+	const datagrams = unix.SOCK_DGRAM & unix.SOCK_RAW // the bit that these two types have, and no other
+	switch {
+	case k.owner:
+		return list
+	case k.asks:
+		list = append(list, flag{call: unix.SYS_SOCKET, answer: sayNoFamily, tests: []test{{dataArg0, unix.AF_UNIX, is}, {dataArg1, datagrams, has}}},
+			flag{call: unix.SYS_CONNECT, answer: ask}, flag{call: unix.SYS_BIND, answer: ask})
+	default:
+		list = append(list, flag{call: unix.SYS_SOCKET, answer: sayNoFamily, tests: []test{{dataArg0, unix.AF_UNIX, is}}})
+	}
+	return append(list, flag{call: unix.SYS_SOCKETPAIR, answer: sayNoFamily, tests: []test{{dataArg1, datagrams, has}}})
 }
 
 // flag is a call that is refused if all tests match.
 type flag struct {
-	call  uint32
-	tests []test
+	call   uint32
+	tests  []test
+	answer uint32 // 0: sayNo
 }
 
 // test compares one argument of a call.
 type test struct {
 	arg, value uint32
-	bit        bool // true: any bit of value is set; false: the argument equals value
+	how        comparison
 }
+
+// comparison says when a test matches.
+type comparison int
+
+const (
+	is    comparison = iota // the argument equals the value
+	isNot                   // it does not
+	has                     // it has any bit of the value
+)
 
 // filters reports whether there is a filter for this processor.
 func filters() bool { return true }
 
 // program returns the filter as a list of BPF instructions. Each entry is decided on the spot: no jump leaves its own entry.
-func program() []unix.SockFilter {
+func program(k kinds) []unix.SockFilter {
 	arch := uint32(unix.AUDIT_ARCH_X86_64)
 	if runtime.GOARCH == "arm64" {
 		arch = unix.AUDIT_ARCH_AARCH64
@@ -103,24 +175,32 @@ func program() []unix.SockFilter {
 	if runtime.GOARCH == "amd64" {
 		p = append(p, jump(unix.BPF_JGE, x32, 0, 1), give(sayUnknown))
 	}
-	for _, call := range refused() {
+	calls := refused()
+	if landlockVersion() == 0 {
+		// Landlock keeps processes from tracing bubblewrap's own, which has no filter.
+		calls = append(calls, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_WRITEV)
+	}
+	for _, call := range calls {
 		p = append(p, jump(unix.BPF_JEQ, call, 0, 1), give(sayNo))
 	}
 	for _, call := range unknown() {
 		p = append(p, jump(unix.BPF_JEQ, call, 0, 1), give(sayUnknown))
 	}
-	for _, f := range flagged() {
-		rest := uint8(2*len(f.tests) + 2) // #nosec G115 -- one or two tests
+	for _, f := range flagged(k) {
+		rest := uint8(2*len(f.tests) + 2) // #nosec G115 -- a few tests
 		p = append(p, jump(unix.BPF_JEQ, f.call, 0, rest))
 		for _, t := range f.tests {
-			is := uint16(unix.BPF_JEQ)
-			if t.bit {
-				is = unix.BPF_JSET
-			}
 			rest -= 2
-			p = append(p, load(t.arg), jump(is, t.value, 0, rest-1))
+			next := jump(unix.BPF_JEQ, t.value, 0, rest-1)
+			switch t.how {
+			case has:
+				next = jump(unix.BPF_JSET, t.value, 0, rest-1)
+			case isNot:
+				next.Jt, next.Jf = next.Jf, next.Jt
+			}
+			p = append(p, load(t.arg), next)
 		}
-		p = append(p, give(sayNo), load(dataCall))
+		p = append(p, give(cmp.Or(f.answer, sayNo)), load(dataCall))
 	}
 	return append(p, give(sayYes))
 }
@@ -139,7 +219,10 @@ func give(answer uint32) unix.SockFilter {
 }
 
 // filter adds the seccomp filter to an order.
-func filter(order []byte) []byte {
-	p := program()
-	return entry.Append(order, entry.Seccomp, string(unsafe.Slice((*byte)(unsafe.Pointer(&p[0])), len(p)*unix.SizeofSockFilter))) // #nosec G103 -- the kernel's own form
+func filter(order []byte, k kinds) []byte {
+	p, flags := program(k), uint64(0)
+	if k.asks {
+		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	}
+	return entry.Append(order, entry.Seccomp, string(unsafe.Slice((*byte)(unsafe.Pointer(&p[0])), len(p)*unix.SizeofSockFilter)), flags) // #nosec G103 -- the kernel's own form
 }

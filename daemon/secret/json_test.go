@@ -85,9 +85,11 @@ func TestHostileSecretsInJSON(t *testing.T) {
 func TestNumbersAndOthersInJSON(t *testing.T) {
 	var r secret.Redactor
 	r.Add("pin", "471147")
+	r.Add("key", "98765432")
 	for raw, want := range map[string]string{
 		`{"pin":471147,"no":47114}`:          `{"pin":null,"no":47114}`,
-		`[1471147.5,"1471147.5"]`:            `[null,"1[secret pin].5"]`,
+		`[471147.5,"471147.5",1471147]`:      `[null,"[secret pin].5",1471147]`,
+		`[198765432.5,"198765432.5"]`:        `[null,"1[secret key].5"]`,
 		"{ \"a\" : [ \"\\u003c\\/\" ] }\n\t": "{ \"a\" : [ \"\\u003c\\/\" ] }\n\t",
 		`471147`:                             `null`,
 		`"\ud800"`:                           `"\ud800"`,

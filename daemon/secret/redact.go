@@ -10,11 +10,16 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode"
 	"unicode/utf8"
 )
 
-// minLength is the shortest value that is redacted, in bytes. Shorter ones would match ordinary words.
-const minLength = 6
+// A value of fewer than minLength bytes is not redacted. One of fewer than wordLength is redacted only as a word of its own: inside other words it
+// would make ordinary text unreadable, and that text would tell what it is.
+const (
+	minLength  = 6
+	wordLength = 8
+)
 
 // Redactor replaces known secrets in texts. It looks for exactly the added values and for their forms in URLs, JSON and base64; it
 // guesses nothing. It is safe for concurrent use. The zero value knows no secrets.
@@ -30,9 +35,11 @@ type table struct {
 	names    map[string]string
 	replacer *strings.Replacer // finds the forms as they are
 	address  bool              // a form may be part of an address, whose dots may stand in brackets
+	words    bool              // a form is shorter than wordLength
 }
 
-// Add makes value appear as [secret NAME] from now on. It returns false for a value shorter than 6 bytes, which it ignores.
+// Add makes value appear as [secret NAME] from now on. It returns false for a value that cannot be kept out of every text: one of fewer than 8 bytes
+// is replaced only where it is a word of its own, one of fewer than 6 nowhere.
 func (r *Redactor) Add(name, value string) bool {
 	// Resolve trims values as well, so this is the form that is sent.
 	value = strings.TrimSpace(value)
@@ -52,7 +59,7 @@ func (r *Redactor) Add(name, value string) bool {
 	}
 	// Readers take no lock: they use the old table until the new one is complete.
 	r.now.Store(build(r.values))
-	return true
+	return len(value) >= wordLength
 }
 
 // forms returns the forms in which a value can appear.
@@ -85,6 +92,7 @@ func build(values map[string]string) *table {
 		if strings.HasPrefix(form, "![") { // netguard.Defang takes the mark of a picture away
 			t.forms['['] = append(t.forms['['], form)
 		}
+		t.words = t.words || len(form) < wordLength
 		t.address = t.address || strings.ContainsAny(form, ".:@<!") || strings.ContainsFunc(form, func(c rune) bool { return c >= utf8.RuneSelf })
 	}
 	// At one position the replacer takes the first pair that matches, so the longest form wins.
@@ -93,18 +101,21 @@ func build(values map[string]string) *table {
 }
 
 // Text returns s with the known values replaced, also where netguard.Defang has put brackets into them.
-func (r *Redactor) Text(s string) string {
+func (r *Redactor) Text(s string) string { return r.text(s, 0, len(s)) }
+
+// text returns s from place i to end with the known values replaced. No value is on both sides of a border.
+func (r *Redactor) text(s string, i, end int) string {
 	t := r.now.Load()
 	switch {
 	case t == nil:
-		return s
-	case !t.address || !strings.ContainsAny(s, "[]"):
-		return t.replacer.Replace(s)
+		return s[i:end]
+	case !t.words && (!t.address || !strings.ContainsAny(s, "[]")):
+		return t.replacer.Replace(s[i:end])
 	}
 	var b strings.Builder
-	done := 0
-	for i := 0; i < len(s); {
-		form, n, _ := t.at(s[i:])
+	done := i
+	for i < end {
+		form, n, _ := t.at(s, i)
 		if n == 0 {
 			i++
 			continue
@@ -113,15 +124,15 @@ func (r *Redactor) Text(s string) string {
 		i += n
 		done = i
 	}
-	return b.String() + s[done:]
+	return b.String() + s[done:end]
 }
 
-// settled returns how many bytes of s can be written. The rest could be the beginning of a value.
-func (r *Redactor) settled(s string) int {
+// settled returns the place in s, from i on, up to which it can be written. The rest could be the beginning of a value.
+func (r *Redactor) settled(s string, i int) int {
 	t := r.now.Load()
 	// Step from value to value. The first place that is still open is where the next write must continue.
-	for i := 0; t != nil && i < len(s); {
-		_, whole, open := t.at(s[i:])
+	for t != nil && i < len(s) {
+		_, whole, open := t.at(s, i)
 		switch {
 		case open:
 			return i
@@ -134,16 +145,27 @@ func (r *Redactor) settled(s string) int {
 	return len(s)
 }
 
-// at returns the longest value at the start of s with its length there, and whether all of s could be the beginning of a longer value.
-func (t *table) at(s string) (value string, whole int, open bool) {
-	for _, form := range t.forms[s[0]] {
-		n, more := matched(form, s, t.address)
+// at returns the longest value at place i of s with its length there, and whether the rest of s could be the beginning of a longer value.
+func (t *table) at(s string, i int) (value string, whole int, open bool) {
+	for _, form := range t.forms[s[i]] {
+		n, more := matched(form, s[i:], t.address)
+		if len(form) < wordLength && (n > 0 || more) {
+			before, _ := utf8.DecodeLastRuneInString(s[:i])
+			after, _ := utf8.DecodeRuneInString(s[i+n:])
+			if inWord(before) || n > 0 && inWord(after) {
+				continue
+			}
+			more = more || !utf8.FullRuneInString(s[i+n:]) // what follows decides whether it is a word of its own
+		}
 		if open = open || more; whole == 0 && n > 0 {
 			value, whole = form, n
 		}
 	}
 	return value, whole, open
 }
+
+// inWord reports whether a character continues a word.
+func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
 
 // mostBrackets is how many brackets may stand between two characters of a value: those of "[.][@]".
 const mostBrackets = 2

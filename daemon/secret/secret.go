@@ -71,7 +71,9 @@ func (r Resolver) Resolve(ctx context.Context, name, ref string) (string, error)
 	}
 	if r.Redact != nil {
 		// The value is added before anything uses it, so that no log can show it.
-		r.Redact.Add(name, value)
+		if whole := r.Redact.Add(name, value); !whole && r.Warn != nil && IsReference(ref) {
+			r.Warn(name + " is shorter than 8 characters, so hob cannot keep it out of every text: choose a longer one")
+		}
 	}
 	return value, nil
 }

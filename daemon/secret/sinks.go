@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"unicode/utf8"
 )
 
 // Writer returns a writer that redacts what goes to w, including values that are split over several writes: it holds back an end that
@@ -17,6 +18,7 @@ type writer struct {
 	mu   sync.Mutex
 	r    *Redactor
 	w    io.Writer
+	last string // the end of what was written, at most one character: whether a short value is a word of its own depends on it
 	held string
 }
 
@@ -24,10 +26,10 @@ func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// held is shorter than the longest known form, so it does not grow with the log.
-	s := w.held + string(p)
-	n := w.r.settled(s)
+	s := w.last + w.held + string(p)
+	n := w.r.settled(s, len(w.last))
 	w.held = s[n:]
-	if err := w.emit(s[:n]); err != nil {
+	if err := w.emit(s, n); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -36,16 +38,19 @@ func (w *writer) Write(p []byte) (int, error) {
 func (w *writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rest := w.held
+	rest := w.last + w.held
 	w.held = ""
-	return w.emit(rest)
+	return w.emit(rest, len(rest))
 }
 
-func (w *writer) emit(s string) error {
-	if s == "" {
+// emit writes s up to end, without last, which it begins with.
+func (w *writer) emit(s string, end int) error {
+	clean := w.r.text(s, len(w.last), end)
+	w.last = s[max(0, end-utf8.UTFMax):end]
+	if clean == "" {
 		return nil
 	}
-	if _, err := io.WriteString(w.w, w.r.Text(s)); err != nil {
+	if _, err := io.WriteString(w.w, clean); err != nil {
 		return fmt.Errorf("write redacted text: %w", err)
 	}
 	return nil

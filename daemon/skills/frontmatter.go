@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -24,14 +25,14 @@ func reads(key string) bool {
 
 // split parts a SKILL.md into its front matter and its body.
 func split(text string) (head, body string, err error) {
-	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
-	rest, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\uFEFF"))
+	first, rest, ok := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
+	if !ok || strings.TrimRightFunc(first, unicode.IsSpace) != "---" {
 		return "", "", errors.New(`SKILL.md has no front matter: its first line must be "---", then name and description, then "---"`)
 	}
 	for at := 0; at <= len(rest) && at <= maxFront; {
 		line, _, more := strings.Cut(rest[at:], "\n")
-		if strings.TrimRight(line, " \t") == "---" {
+		if strings.TrimRightFunc(line, unicode.IsSpace) == "---" {
 			return rest[:at], strings.TrimPrefix(rest[at+len(line):], "\n"), nil
 		}
 		if !more {

@@ -73,3 +73,23 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What editors leave around the lines "---" is no fault: blanks, a byte order mark, line ends of Windows and of old Macs. (13.2)
+func TestFrontMatterOfOtherEditors(t *testing.T) {
+	const plain = "---\nname: a\ndescription: b\n---\nbody\n"
+	for what, text := range map[string]string{
+		"13.2, a blank behind": "--- \nname: a\ndescription: b\n---\nbody\n", "a tab behind": "---\t\nname: a\ndescription: b\n---\t\nbody\n",
+		"Notepad, a mark and CR LF": "\ufeff" + strings.ReplaceAll(plain, "\n", "\r\n"), "a mark, a blank and CR LF": "\ufeff--- \r\nname: a\r\ndescription: b\r\n--- \r\nbody\r\n",
+		"a no-break space of a web page": "---\u00a0\nname: a\ndescription: b\n---\u00a0\nbody\n", "lone CR": strings.ReplaceAll(plain, "\n", "\r"),
+		"an empty first line": "\n" + plain,
+	} {
+		if name, description, _, err := skills.Parse("a", []byte(text)); err != nil || name != "a" || description != "b" {
+			t.Errorf("%s: %q %q %v", what, name, description, err)
+		}
+	}
+	for _, text := range []string{"----\nname: a\n---\nx", " ---\nname: a\n---\nx", "text\n---\nname: a\n---\nx", "--- name: a\n---\nx"} {
+		if _, _, _, err := skills.Parse("a", []byte(text)); err == nil {
+			t.Errorf("%q has front matter", text)
+		}
+	}
+}

@@ -177,12 +177,7 @@ func checkComplete(path string) error {
 	case len(head) < headSize:
 		return fmt.Errorf("%w: it ends within its header", ErrUnfinished)
 	}
-	// The header holds the page size at offset 16, where 1 means 65536, and the number of pages at offset 28.
-	page := int64(binary.BigEndian.Uint16(head[16:]))
-	if page == 1 {
-		page = 65536
-	}
-	if want := page * int64(binary.BigEndian.Uint32(head[28:])); st.Size() != want {
+	if want := pagesIn(head); st.Size() != want {
 		return fmt.Errorf("%w: it has %d bytes, and should have %d", ErrUnfinished, st.Size(), want)
 	}
 	return nil
@@ -210,7 +205,20 @@ func checkHead(path string) error {
 	case len(head) < headSize || !bytes.HasPrefix(head, []byte(magic)):
 		return fmt.Errorf("%w: it does not begin as an SQLite file does", ErrCorrupt)
 	}
+	// Without a log the file is whole, so it has all its pages.
+	if size, want := sizeOf(path), pagesIn(head); size < want && sizeOf(path+"-wal") == 0 {
+		return fmt.Errorf("%w: it has %d bytes, and should have %d", ErrCorrupt, size, want)
+	}
 	return nil
+}
+
+// pagesIn returns the size of a database by its header, which has the page size at offset 16, where 1 means 65536, and the number of pages at offset 28.
+func pagesIn(head []byte) int64 {
+	page := int64(binary.BigEndian.Uint16(head[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	return page * int64(binary.BigEndian.Uint32(head[28:]))
 }
 
 // headOf reads the header of a file, or less if the file is shorter.

@@ -63,6 +63,7 @@ type DB struct {
 	lock    *os.File
 	signals signals
 	counts  counts
+	lost    int // see LostCommits
 }
 
 // Open locks the folder, opens or creates the database, and migrates it.
@@ -120,6 +121,11 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := checkHead(d.path); err != nil {
 		return err
 	}
+	lost, err := lostCommits(d.path + "-wal")
+	if err != nil {
+		return err
+	}
+	d.lost = lost
 	db, err := d.openWriter(ctx, o)
 	if err != nil {
 		return err
@@ -187,6 +193,9 @@ func (d *DB) openWriter(ctx context.Context, o Options) (*sql.DB, error) {
 	}
 	return d.openWriter(ctx, o)
 }
+
+// LostCommits returns how many acknowledged commits are known to be lost, because the log of the process before was damaged when Open read it.
+func (d *DB) LostCommits() int { return d.lost }
 
 // Reader returns the pool of readers.
 func (d *DB) Reader() *Readers { return d.read }

@@ -17,8 +17,11 @@ import (
 // UpgradesKept is how many databases of before an upgrade stay in the backup folder.
 const UpgradesKept = 3
 
-// upgradeSpare is the free space that an upgrade leaves, in bytes.
-const upgradeSpare = 64 << 20
+// Free space that an upgrade leaves, in bytes: as much as the database has and a little more, and never more than the most.
+const (
+	leastSpare = 8 << 20
+	mostSpare  = 64 << 20
+)
 
 // Upgrading is the folder of the copy that is being upgraded, next to the database.
 const Upgrading = "upgrading"
@@ -110,7 +113,7 @@ func PlanUpgrade(ctx context.Context, path string, migrations fs.FS) (u Upgrade,
 		u.Steps = append(u.Steps, f.Name())
 	}
 	// The copy, and the log of its migration, which may rewrite all of it.
-	u.Needs = 2*u.Bytes + upgradeSpare
+	u.Needs = 2*u.Bytes + min(leastSpare+u.Bytes, mostSpare)
 	u.Free, err = sys.DiskFree(filepath.Dir(path))
 	return u, err
 }

@@ -69,7 +69,7 @@ func readReport(tx *sqlite.Conn, r *BackupReport) error {
 		coalesce((SELECT version FROM boots ORDER BY epoch DESC LIMIT 1), ''),
 		max(coalesce((SELECT max(at) FROM events), 0), coalesce((SELECT max(received) FROM inbox), 0), coalesce((SELECT max(created) FROM outbox), 0), coalesce((SELECT max(started) FROM boots), 0)),
 		(SELECT count(*) FROM inbox), (SELECT count(*) FROM turns), (SELECT count(*) FROM outbox WHERE state = 'done'),
-		(SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0), (SELECT count(*) FROM sessions)`, nil,
+		(SELECT count(*) FROM triggers WHERE `+ofJobs+` AND removed = 0), (SELECT count(*) FROM sessions)`, nil,
 		&r.Schema, &r.Bytes, &r.Version, sqlite.Stamp(&r.Newest), &r.Messages, &r.Turns, &r.Sent, &r.Jobs, &r.Sessions)
 	if err != nil {
 		return fmt.Errorf("count what it holds: %w", err)

@@ -114,7 +114,7 @@ func lastEvent(ctx context.Context, path string, migrations fs.FS) (seq int64) {
 
 // hold holds the waiting rows and writes the note.
 func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
-	why := "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have gone out since"
+	const why = "restored from a backup: it may have gone out since" // the notice has the time
 	if n.Messages, err = tx.Change("UPDATE outbox SET state = 'held', reason = ? WHERE state = 'ready'", why); err != nil {
 		return fmt.Errorf("hold messages: %w", err)
 	}
@@ -129,6 +129,10 @@ func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
 	}
 	if n.Inputs, err = tx.Change("UPDATE inbox SET state = 'held', reason = ? WHERE state = 'queued'", n.Unanswered()); err != nil {
 		return fmt.Errorf("hold inputs: %w", err)
+	}
+	// The copy was made while hob was running, so its newest boot is open. That is no crash.
+	if err := tx.Run("UPDATE boots SET clean = 1 WHERE epoch = (SELECT max(epoch) FROM boots)"); err != nil {
+		return fmt.Errorf("close the last boot: %w", err)
 	}
 	// The answers to questions about an earlier restore do not apply to this one.
 	if err := tx.Run("DELETE FROM catchups"); err != nil {
@@ -152,7 +156,7 @@ func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
 
 // Unanswered is the reason of a held inbox row.
 func (n RestoreNote) Unanswered() string {
-	return "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have been answered since"
+	return "restored from a backup: it may have been answered since"
 }
 
 // restoredIn is Restored inside a transaction.

@@ -13,6 +13,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 )
 
 // BackupSchedule makes copies by schedule and on request. All fields are required.
@@ -138,7 +139,7 @@ func (k BackupSchedule) Save(ctx context.Context, path string) (BackupReport, er
 	// Only hob's own folder is created. A missing folder that the caller named is an error.
 	if filepath.Dir(path) == sqlite.BackupFolder(k.State) {
 		if err := os.MkdirAll(sqlite.BackupFolder(k.State), 0o700); err != nil {
-			return BackupReport{}, fmt.Errorf("make backup folder: %w", err)
+			return BackupReport{}, &event.Fault{Kind: event.Clash, Text: "the folder for copies cannot be made: " + err.Error(), Hint: "hob makes state/backups itself: move what has that name away", Err: err}
 		}
 	}
 	if err := k.Copy(ctx, path); err != nil {
@@ -157,7 +158,7 @@ func (k BackupSchedule) tellRestored(ctx context.Context) error {
 	if err != nil || !ok {
 		return err
 	}
-	text := fmt.Sprintf("My database was restored from a backup of %s. What happened since is forgotten.", n.Taken.In(k.Zone()).Format("2006-01-02 15:04 MST"))
+	text := fmt.Sprintf("My database was restored from a backup of %s. What happened since is forgotten.", text.InZone(n.Taken, k.Zone(), false))
 	if n.Messages > 0 || n.Inputs > 0 {
 		text += fmt.Sprintf(" I hold what may have gone out or been answered since. Messages: %d (hob outbox list --state held); inputs: %d (hob inbox list --state held). hob outbox retry ID and hob inbox retry SEQ let one go on.",
 			n.Messages, n.Inputs)

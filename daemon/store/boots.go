@@ -15,9 +15,11 @@ import (
 // Boot describes the start of this epoch. An epoch is one run of the daemon.
 type Boot struct {
 	Epoch        int64
+	Started      time.Time
 	Last         time.Time // the last sign of the previous epoch; zero: none
 	Crashed      bool      // the previous epoch did not end cleanly
 	CrashingTurn int64     // the turn that became a dead letter because it ran at several crashes
+	Lost         int       // acknowledged commits of the previous epoch that a damaged log has cost, at least
 	Safe         bool      // several crashes without a single culprit: safe mode is on
 }
 
@@ -42,10 +44,14 @@ func (s *core) begin(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("write boot: %w", err)
 		}
-		s.boot = Boot{Epoch: s.epoch, Last: sqlite.Time(last), Crashed: crashed}
+		s.boot = Boot{Epoch: s.epoch, Started: tx.Now, Last: sqlite.Time(last), Crashed: crashed, Lost: s.db.LostCommits()}
 		// The process that ran these turns is gone; they are resumed.
 		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
 			return fmt.Errorf("take back open turns: %w", err)
+		}
+		// The calls that these turns waited for are gone too.
+		if err := tx.Run("UPDATE waits SET met = ?, how = 'interrupted' WHERE kind = 'process' AND met = 0", sqlite.Micros(tx.Now)); err != nil {
+			return fmt.Errorf("end the waits for calls: %w", err)
 		}
 		// The calls for which MCP servers asked something are gone too.
 		if err := expireQuestions(tx, "subject = 'ask' AND tool = ?", aboutMCP); err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"hob/daemon/llm"
 	"hob/daemon/sqlite"
+	"hob/scheduler"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -49,7 +51,7 @@ func (s Turns) Take(ctx context.Context, boundary []string, opener turn.Opener) 
 	if err == nil && c.Turn != 0 {
 		fail.Point("turn.claimed")
 	}
-	if err == nil && c.Opening != nil { // its items are committed now
+	if err == nil && c.Opening != nil && c.Opening.Part == turn.AllItems { // its items are committed now
 		s.core.transcripts.put(c.Opening.Snapshot.Turn.Session, c.Opening.Transcript, changes)
 	}
 	return c, c.Turn != 0 || c.Command.Seq != 0, err
@@ -227,6 +229,10 @@ func firstTurn(tx *Tx, safe bool) (int64, error) {
 //
 // From here on the input belongs to the turn: its state is joined, and only endTurn closes it.
 func openTurn(tx *Tx, q turn.Queued) (int64, error) {
+	moved, err := leaveTainted(tx, &q)
+	if err != nil {
+		return 0, fmt.Errorf("choose the session of fire %d: %w", q.In.Fire, err)
+	}
 	if err := beginAnew(tx, q.In); err != nil {
 		return 0, fmt.Errorf("begin session %s anew: %w", q.In.Session, err)
 	}
@@ -248,10 +254,41 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if t.Fire == 0 {
 		return t.ID, openedTurn(tx, t, q)
 	}
-	if err := tx.Run("UPDATE fires SET state = 'running', reason = iif(state = 'done', '', reason), outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", sqlite.Micros(tx.Now), t.ID, sqlite.Ref(t.Fire)); err != nil {
+	if err := tx.Run("UPDATE fires SET state = 'running', reason = trim(iif(state = 'done', '', reason) || ?4, '; '), outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", sqlite.Micros(tx.Now), t.ID, sqlite.Ref(t.Fire), moved); err != nil {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
 	return t.ID, openedTurn(tx, t, q)
+}
+
+// leaveTainted moves the run of a job without a chosen session out of main while main holds foreign text, so that it does not wait for an
+// approval because of that. A reminder stays: it is sent as it is. The run gets a conversation of its own, and a new one if that holds
+// foreign text, too. why is added to the record of the run.
+func leaveTainted(tx *Tx, q *turn.Queued) (why string, err error) {
+	if q.In.Fire == 0 || q.In.Session != "main" {
+		return "", nil
+	}
+	var name, from string
+	err = tx.One(`SELECT g.name, s.foreign_from FROM fires f JOIN triggers g ON g.id = f.trigger JOIN sessions s ON s.key = 'main' AND s.archived = 0
+		WHERE f.id = ? AND g.kind = 'job' AND json_extract(g.body, '$.session') = ? AND s.watermark <> 'owner' AND json_extract(g.body, '$.prompt') NOT LIKE 'say:%'`,
+		[]any{q.In.Fire, scheduler.SessionAuto}, &name, &from)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	q.In.Session = "job:" + name
+	if err := tx.Run("UPDATE inbox SET session = ? WHERE seq = ?", q.In.Session, q.Seq); err != nil {
+		return "", err
+	}
+	var foreign bool
+	if err := tx.One("SELECT EXISTS (SELECT 1 FROM sessions WHERE key = ? AND archived = 0 AND watermark <> 'owner')", []any{q.In.Session}, &foreign); err != nil {
+		return "", err
+	}
+	if foreign {
+		err = archiveSession(tx, q.In.Session)
+	}
+	return "; in a conversation of its own, because main holds foreign text (" + cmp.Or(from, "its source is unknown") + ")", err
 }
 
 // openedTurn adds the event of a new turn, and the messages that join it at once.

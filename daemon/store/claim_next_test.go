@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -275,6 +276,42 @@ func TestFireOutcome(t *testing.T) {
 		outcome, why, delays := store.FireOutcome(c.finish)
 		if outcome != c.outcome || why != c.why || delays != c.delays {
 			t.Errorf("%s: %s %q %v, want %s %q %v", name, outcome, why, delays, c.outcome, c.why, c.delays)
+		}
+	}
+}
+
+// F7: a job without a chosen session leaves main while main holds foreign text, and its record says why. Reminders and jobs with the session
+// main stay. If its own conversation holds foreign text as well, it begins a new one.
+func TestAJobLeavesATaintedMain(t *testing.T) {
+	s := fresh(t)
+	run := func(j scheduler.Job) (key string, foreign bool, reason string) {
+		t.Helper()
+		s.comes(j)
+		id := s.take()
+		key = one[string](s, "SELECT s.key FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id)
+		foreign = one[bool](s, "SELECT s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id)
+		reason = one[string](s, "SELECT reason FROM fires WHERE turn = ?", id)
+		s.done(id)
+		return key, foreign, reason
+	}
+	auto := s.job("auto")
+	chosen := s.job("chosen", func(j *scheduler.Job) { j.Session = "main" })
+	says := s.job("says", func(j *scheduler.Job) { j.Prompt = "say: tea" })
+	if key, foreign, reason := run(auto); key != "main" || foreign || strings.Contains(reason, "conversation") {
+		t.Errorf("clean: %s, %v, %q", key, foreign, reason)
+	}
+	s.sql("UPDATE sessions SET watermark = 'public', foreign_from = 'a file in a message' WHERE key = 'main'")
+	for range 2 {
+		auto, _ = s.Jobs.Job(t.Context(), auto.ID)
+		key, foreign, reason := run(auto)
+		if want := "in a conversation of its own, because main holds foreign text (a file in a message)"; key != "job:auto" || foreign || !strings.HasSuffix(reason, want) {
+			t.Errorf("foreign text: %s, %v, %q", key, foreign, reason)
+		}
+		s.sql("UPDATE sessions SET watermark = 'public' WHERE key = 'job:auto'")
+	}
+	for _, j := range []scheduler.Job{chosen, says} {
+		if key, _, _ := run(j); key != "main" {
+			t.Errorf("%s runs in %s", j.Name, key)
 		}
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// StopChildren stops all subagents, and the turns that wait for one. It returns the number of subagents.
-func (s Commands) StopChildren(ctx context.Context) (n int, err error) {
+// StopChildren stops all subagents, and the turns that wait for one or for a call. It returns the numbers of subagents and of these calls.
+func (s Commands) StopChildren(ctx context.Context) (children, calls int, err error) {
 	err = s.core.write(ctx, func(tx *Tx) error {
-		if err := tx.One("SELECT count(*) FROM turns WHERE parent IS NOT NULL AND ended = 0", nil, &n); err != nil || n == 0 {
+		if err := tx.One(`SELECT (SELECT count(*) FROM turns WHERE parent IS NOT NULL AND ended = 0), (SELECT count(*) FROM waits w JOIN turns t ON t.id = w.turn
+			WHERE t.state = 'waiting' AND w.kind = 'process' AND w.met = 0)`, nil, &children, &calls); err != nil || children+calls == 0 {
 			return err
 		}
 		// The parents end first: if a subagent ended first, it would wake its parent.
-		rs, err := tx.Query("SELECT t.id FROM turns t JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on WHERE t.state = 'waiting' AND w.kind = 'child' AND w.met = 0")
+		rs, err := tx.Query("SELECT t.id FROM turns t JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on WHERE t.state = 'waiting' AND w.kind IN ('child', 'process') AND w.met = 0")
 		parked, err := sqlite.Collect(rs, err, sqlite.Value[int64])
 		if err != nil {
 			return fmt.Errorf("look for parked turns: %w", err)
@@ -26,7 +27,7 @@ func (s Commands) StopChildren(ctx context.Context) (n int, err error) {
 		_, err = haltSubagents(tx, "t.ended = 0")
 		return err
 	})
-	return n, err
+	return children, calls, err
 }
 
 // StopParked ends all turns that are not running, including subagents, and returns their number.

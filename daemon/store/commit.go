@@ -28,6 +28,9 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 	if !b.Alone {
 		waiting, err = s.core.joinable(ctx, t)
 	}
+	if i := slices.IndexFunc(waiting, func(q turn.Queued) bool { return b.Apart != nil && b.Apart(q) }); i >= 0 {
+		waiting = waiting[:i]
+	}
 	if err != nil || (b.Free && b.Held.N == 0 && len(waiting) == 0) {
 		return begun, err
 	}
@@ -328,9 +331,10 @@ func closeCalls(tx *Tx, id int64, why string) error {
 	if err != nil {
 		return err
 	}
-	// A call with a written intent may have taken effect. A call without an intent has not run.
+	// A call with a written intent may have taken effect, also while its turn waited for its answer. A call without an intent has not run.
 	if err := tx.Run(`INSERT INTO items (session, turn, step, role, kind, parts, call_id, is_error, trust, source)
-		SELECT c.session, c.turn, c.step, ?, ?, CASE WHEN EXISTS (SELECT 1 FROM steps p WHERE p.turn = c.turn AND p.call_id = c.call_id AND p.state = 'intent') THEN ? ELSE ? END,
+		SELECT c.session, c.turn, c.step, ?, ?, CASE WHEN EXISTS (SELECT 1 FROM steps p WHERE p.turn = c.turn AND p.call_id = c.call_id AND (p.state = 'intent' OR p.state = 'parked' AND p.effect <> 'read'
+			AND EXISTS (SELECT 1 FROM waits w WHERE w.turn = c.turn AND w.call_id = c.call_id AND w.kind = 'process'))) THEN ? ELSE ? END,
 			c.call_id, 1, c.trust, 'hob'
 		FROM items c WHERE c.turn = ? AND c.kind = 'call' AND NOT EXISTS (SELECT 1 FROM items r WHERE r.call_id = c.call_id AND r.kind = 'result')`,
 		llm.ToolRole, llm.ResultItem, unknown, notRun, id); err != nil {

@@ -220,11 +220,11 @@ func (s Endpoints) Told(ctx context.Context, ext, notice string) error {
 // Progress returns the state of a request.
 func (s Endpoints) Progress(ctx context.Context, ext string) (p api.ChatProgress, err error) {
 	var kind string
-	err = s.core.read().QueryRowContext(ctx, `SELECT i.state, coalesce(t.id, 0), coalesce(t.state, ''), coalesce(t.why, i.reason), coalesce(t.text, ''), coalesce(w.kind, ''),
+	err = s.core.read().QueryRowContext(ctx, `SELECT i.state, coalesce(t.id, 0), coalesce(t.state, ''), coalesce(t.why, i.reason), coalesce(t.text, ''), NOT EXISTS (SELECT 1 FROM items WHERE turn = t.id AND role = 'assistant'), coalesce(w.kind, ''),
 		(SELECT coalesce(json_group_array(q.id), '[]') FROM questions q WHERE q.turn = t.id AND q.state = 'open'),
 		(SELECT coalesce(sum(usage ->> '$.input'), 0) FROM steps WHERE turn = t.id), (SELECT coalesce(sum(usage ->> '$.output'), 0) FROM steps WHERE turn = t.id)
 		FROM inbox i LEFT JOIN turns t ON t.id = i.turn LEFT JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on AND w.met = 0 AND t.state = 'waiting' WHERE i.source = ? AND i.ext_id = ?`, event.Endpoint, ext).
-		Scan(&p.Inbox, &p.Turn, &p.State, &p.Why, &p.Text, &kind, sqlite.JSON(&p.Questions), &p.Input, &p.Output)
+		Scan(&p.Inbox, &p.Turn, &p.State, &p.Why, &p.Text, &p.Silent, &kind, sqlite.JSON(&p.Questions), &p.Input, &p.Output)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hob/daemon/fail"
+	"hob/daemon/netguard"
 	"hob/daemon/sqlite"
 	"hob/scheduler"
 	"hob/scheduler/gate"
@@ -82,11 +83,25 @@ func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 			return errors.Join(err, mustAccept(tx, v.In))
 		// The gate could not be evaluated.
 		case scheduler.OutcomeFailed:
-			return backOffTrigger(tx, v.Job, v.Reason)
+			return errors.Join(backOffTrigger(tx, v.Job, v.Reason), tellGateFailed(tx, v))
 		default:
 			return gateClosed(tx, v.Job)
 		}
 	})
+}
+
+// tellGateFailed tells the owner of the first failure of a job's gate, at most once a day: a gate that can never be evaluated keeps the job
+// from running.
+func tellGateFailed(tx *Tx, v gate.Verdict) error {
+	var failures int
+	var name string
+	var k triggerKind
+	err := tx.One("SELECT failures, name, kind FROM triggers WHERE id = ?", []any{v.Job}, &failures, &name, &k)
+	if err != nil || failures != 1 || k != kindJob {
+		return err
+	}
+	text := fmt.Sprintf("Job %s did not run: %s. It is tried again at its next time. To look at it: hob cron show %s", name, netguard.Defang(v.Reason), name)
+	return addNotice(tx, fmt.Sprintf("gate:%d:%s", v.Job, tx.core.day(tx.Now)), v.Fire, text)
 }
 
 // gateClosed records that a gate was evaluated and closed, which ends a series of gate failures. It also deletes old heartbeat rows that

@@ -299,3 +299,28 @@ func TestBusy(t *testing.T) {
 		t.Error("busy with a turn that waits")
 	}
 }
+
+// F6: the owner hears of the first failure of a gate, once, and again after it has worked.
+func TestTheFirstFailureOfAGateIsTold(t *testing.T) {
+	s := fresh(t)
+	j := s.job("backup", gatedJob)
+	told := func() (n int) {
+		for _, o := range s.outs() {
+			if o.Body == "Job backup did not run: gate: exit code 127. It is tried again at its next time. To look at it: hob cron show backup" {
+				n++
+			}
+		}
+		return n
+	}
+	for i, c := range []struct {
+		outcome scheduler.Outcome
+		want    int
+	}{{scheduler.OutcomeFailed, 1}, {scheduler.OutcomeFailed, 1}, {scheduler.OutcomeSkipped, 1}, {scheduler.OutcomeFailed, 2}} {
+		s.comes(j)
+		s.later(25 * time.Hour)
+		s.rule(c.outcome, "gate: exit code 127", "")
+		if got := told(); got != c.want {
+			t.Errorf("%d: told %d times, want %d", i, got, c.want)
+		}
+	}
+}

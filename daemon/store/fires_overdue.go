@@ -61,6 +61,7 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 		var id int64
 		var shut, blind bool
 		err := rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Coalesced, &o.Runs, &o.Late, &shut, &blind, &o.StoreFailed)
+		o.Running = o.First.After(tx.core.boot.Started)
 		switch {
 		// A run has served the older slots, so both counts stay.
 		case o.Runs > 0:

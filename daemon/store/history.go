@@ -16,7 +16,8 @@ const (
 )
 
 // History reads messages and answers with numbers above after, oldest first: a limited number of rows at a time, so that no caller needs much memory. id 0 means all turns.
-// An answer that only repeats the result of a tool is left out: a search would find what a search has found.
+// An answer that only repeats the result of a tool is left out: a search would find what a search has found. So is what the built-in interpreter
+// says without a call: its help would be found for every word in it.
 // The end is reached when Next is Last.
 func (s Turns) History(ctx context.Context, after, id int64) (b turn.HistoryBatch, err error) {
 	last := "SELECT coalesce(max(seq), 0) FROM items WHERE ?1 = ?1"
@@ -40,7 +41,8 @@ func (s Turns) History(ctx context.Context, after, id int64) (b turn.HistoryBatc
 		iif(t.ended = 0, '', substr(coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10)) FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text'), ''), 1, `+fmt.Sprint(historyText)+`))
 		FROM (SELECT * FROM items WHERE `+rows+fmt.Sprint(historyRows)+` AND forgotten = 0 AND (kind = 'text' OR kind = 'input' AND inbox IS NOT NULL)) i
 		JOIN turns t ON t.id = i.turn JOIN sessions s ON s.id = i.session LEFT JOIN inbox b ON b.seq = i.inbox WHERE t.forgotten = 0
-		AND NOT (i.kind = 'text' AND EXISTS (SELECT 1 FROM items r WHERE r.turn = i.turn AND r.kind = 'result' AND r.parts = i.parts)) ORDER BY i.seq`, after, id) // #nosec G202 -- constants
+		AND NOT (i.kind = 'text' AND EXISTS (SELECT 1 FROM items r WHERE r.turn = i.turn AND r.kind = 'result' AND r.parts = i.parts))
+		AND NOT (i.kind = 'text' AND i.provider = 'builtin' AND NOT EXISTS (SELECT 1 FROM items r WHERE r.turn = i.turn AND r.kind = 'result')) ORDER BY i.seq`, after, id) // #nosec G202 -- constants
 	b.Items, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (h turn.HistoryItem, err error) {
 		return h, rs.Scan(&h.Seq, &h.Session, &h.Turn, &h.Key, &h.Answer, &h.Own, &h.Clean, &h.Sender, &h.Person, sqlite.Stamp(&h.At), &h.Open, &h.Text)
 	})

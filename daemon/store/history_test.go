@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 
 	"hob/daemon/agent/turn"
@@ -59,6 +60,17 @@ func TestHistory(t *testing.T) {
 	if list := s.whole(0); len(list) != len(want)-2 || list[0].Seq != 3 {
 		t.Errorf("%+v", list)
 	}
+	// The interpreter's help is no memory; what it says of a call is one (the stranger's 10).
+	s.sql("UPDATE items SET provider = 'builtin' WHERE kind = 'text'")
+	if list := s.whole(0); slices.ContainsFunc(list, func(it turn.HistoryItem) bool { return it.Answer }) {
+		t.Errorf("help is found: %+v", list)
+	}
+	s.sql("INSERT INTO items (session, turn, step, role, kind, parts, trust, source, call_id) SELECT session, turn, 1, 'tool', 'result', '[]', 'owner', 'cron', '3.1' FROM items WHERE seq = 6")
+	if list := s.whole(0); !slices.ContainsFunc(list, func(it turn.HistoryItem) bool { return it.Seq == 6 }) {
+		t.Errorf("an answer about a call is not found: %+v", list)
+	}
+	s.sql("DELETE FROM items WHERE call_id = '3.1'")
+	s.sql("UPDATE items SET provider = '' WHERE kind = 'text'")
 	// The items of one turn, however far from each other they are.
 	for n := range 300 {
 		s.sql("INSERT INTO items (session, turn, step, role, kind, parts, trust, source) VALUES (1, 1, ?, 'user', 'note', '[]', 'owner', 'hob')", n)

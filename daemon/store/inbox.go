@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hob/daemon/sqlite"
+	"hob/daemon/text"
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
@@ -66,7 +67,12 @@ func accept(tx *Tx, a arrival) (event.Receipt, error) {
 	}
 	in := a.In
 	// The remaining steps depend on what the message is.
-	ev, err := addEventSeq(tx, event.Event{Type: "event.accepted", Session: in.Session, Inbox: a.Seq, Data: map[string]any{"inbox": a.Seq, "source": in.Source, "kind": string(in.Kind)}})
+	data := map[string]any{"inbox": a.Seq, "source": in.Source, "kind": string(in.Kind)}
+	// Open terminals show what the owner writes elsewhere.
+	if in.Trust == event.Owner && in.Kind == event.Message && in.Origin.Person != "" {
+		data["text"] = text.Shorten(in.Text(), shownOfMessage)
+	}
+	ev, err := addEventSeq(tx, event.Event{Type: "event.accepted", Session: in.Session, Inbox: a.Seq, Data: data})
 	if err != nil {
 		return event.Receipt{}, err
 	}
@@ -87,6 +93,9 @@ func accept(tx *Tx, a arrival) (event.Receipt, error) {
 	return r, nil
 }
 
+// shownOfMessage is how much of a message an open terminal shows, in characters.
+const shownOfMessage = 500
+
 // plain reports whether an input is a single text.
 func plain(in event.In) bool { return len(in.Parts) == 1 && in.Parts[0].Kind == event.Text }
 
@@ -106,14 +115,18 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 	var ways []string
 	rs, err := tx.Query(`SELECT id, code, options, subject, EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%'),
 			coalesce(?2 <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ?2 AND o.address = ?3), 0),
+			?2 <> '' AND EXISTS (SELECT 1 FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND o.cause_id = questions.id AND d.state = 'sending' AND o.address = ?3)
+				AND NOT EXISTS (SELECT 1 FROM deliveries d JOIN outbox o ON o.id = d.outbox WHERE d.remote_id = ?2 AND o.address = ?3),
 			coalesce(address = ?3, 0) AND (coalesce(turn, 0) = 0 OR EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?4))
-		FROM questions WHERE state = 'open' AND until > ?1`, sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyTo, in.Session)
+		FROM questions WHERE state = 'open' AND until > ?1 AND (?5 = 0 OR asked <= ?5)`, sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyTo, in.Session, sqlite.Micros(in.Begun))
 	open, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (q OpenAsk, err error) {
 		var asked turn.Question
-		if err := rs.Scan(&q.ID, &asked.Code, sqlite.JSON(&asked.Options), &asked.Subject, &q.Commanded, &q.Replied, &q.Here); err != nil {
+		var sending bool // the reply is to a message that is not recorded yet, and the question is being sent
+		if err := rs.Scan(&q.ID, &asked.Code, sqlite.JSON(&asked.Options), &asked.Subject, &q.Commanded, &q.Replied, &sending, &q.Here); err != nil {
 			return q, err
 		}
 		q.Approval, q.Chosen = asked.Subject != turn.AboutAsk, isOption(asked, in.Text())
+		q.Replied = q.Replied || sending && q.Chosen
 		if q.Here && !q.Commanded {
 			ways = append(ways, wayToAnswer(asked))
 		}

@@ -189,6 +189,45 @@ func anEditWhileItsMessageJoins(t *testing.T) {
 	}
 }
 
+// An option that answers a question counts before its delivery is recorded, as a message of its own and as a reply to the message that is being sent. A reply
+// to a known message, or with other words, does not.
+func TestAnAnswerDuringTheDelivery(t *testing.T) { synctest.Test(t, anAnswerDuringTheDelivery) }
+
+func anAnswerDuringTheDelivery(t *testing.T) {
+	for _, c := range []struct{ text, ref, sent, delivery, state string }{
+		{text: "2", state: "done"},
+		{text: "2", delivery: "sending", state: "done"},
+		{text: "2", ref: "m9", delivery: "sending", state: "done"},
+		{text: "2", ref: "m9", state: "queued"},
+		{text: "no idea", ref: "m9", delivery: "sending", state: "queued"},
+		{text: "2", ref: "m9", sent: "m9", delivery: "sending", state: "queued"},
+	} {
+		s := fresh(t)
+		s.together("may I?")
+		s.later(channels.DebouncePause)
+		id := s.take()
+		q := turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: "c", Text: "tea?", Options: []string{"green", "black"}, Until: s.now().Add(time.Hour), To: chat}
+		if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Question: &q}); err != nil {
+			t.Fatal(err)
+		}
+		if c.delivery != "" {
+			s.sql("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state) SELECT id, 0, body, 'n', 1, ? FROM outbox WHERE cause_kind = 'question'", c.delivery)
+		}
+		if c.sent != "" {
+			if err := s.Events.Notice(t.Context(), "k", "news"); err != nil {
+				t.Fatal(err)
+			}
+			s.sql("UPDATE outbox SET address = ?", chat)
+			s.sql("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state, remote_id) SELECT id, 0, body, 'm', 1, 'sent', ? FROM outbox WHERE cause_kind <> 'question'", c.sent)
+		}
+		in := typed(c.text)
+		in.ReplyRef = c.ref
+		if r := s.row(s.accept(in)); r.state != c.state {
+			t.Errorf("%+v: it is %s (%s)", c, r.state, r.reason)
+		}
+	}
+}
+
 // A message after a button press does not answer the question: the press is the answer, even while it is queued.
 func TestAPressIsNotOvertaken(t *testing.T) { synctest.Test(t, aPressIsNotOvertaken) }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
+	"hob/daemon/text"
 )
 
 // Timing and texts of the question about messages from before a restore.
@@ -86,7 +88,7 @@ func (c heldSource) ask(tx *Tx) error {
 		return tx.Run("DELETE FROM catchups WHERE source = ?", c.source)
 	}
 	q := turn.Question{
-		Subject: turn.AboutConfig, Tool: c.source, Text: restoredText(c.source, c.restored, held),
+		Subject: turn.AboutConfig, Tool: c.source, Text: restoredText(c.source, c.restored.In(tx.core.zone()), held),
 		Options: []string{"take them up", "drop them"}, To: event.ToOwner, Until: turn.UntilAnswered(),
 	}
 	id, err := askOwner(tx, &q)
@@ -98,20 +100,17 @@ func (c heldSource) ask(tx *Tx) error {
 
 // restoredText is the question, with the beginnings of the first messages.
 func restoredText(source string, restored time.Time, held []event.In) string {
-	const stamp = "2006-01-02 15:04 MST"
+	zone := restored.Location()
 	what, they := "1 message that was", "it"
 	if len(held) > 1 {
 		what, they = fmt.Sprintf("%d messages that were", len(held)), "them"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Channel %s brought %s sent before my database was restored (%s). Whether I have answered %s since the backup I cannot know, so I hold %s:",
-		source, what, restored.UTC().Format(stamp), they, they)
+		source, what, text.InZone(restored, zone, false), they, they)
 	for _, in := range held[:min(len(held), restoredListed)] {
-		text := in.Text()
-		if text == "" {
-			text = "[a file]"
-		}
-		fmt.Fprintf(&b, "\n- %s %s: %s", in.Origin.Sent.UTC().Format("01-02 15:04"), channels.ForeignExcerpt(in.Sender), channels.ForeignExcerpt(text))
+		said := cmp.Or(in.Text(), "[a file]")
+		fmt.Fprintf(&b, "\n- %s %s: %s", in.Origin.Sent.In(zone).Format("Mon 2 Jan 15:04"), channels.ForeignExcerpt(in.Sender), channels.ForeignExcerpt(said))
 	}
 	if n := len(held) - restoredListed; n > 0 {
 		fmt.Fprintf(&b, "\n- and %d more: hob inbox list --state held", n)

@@ -134,7 +134,7 @@ func (d Jobs) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64,
 	return list, newest, err
 }
 
-// NextJob returns the earliest due time of all jobs, with the job's name; zero if nothing is due.
+// NextJob returns the earliest due time of all jobs but the heartbeat, which would nearly always be the next, with the job's name; zero if nothing is due.
 func (d Jobs) NextJob(ctx context.Context) (time.Time, string, error) {
 	var due time.Time
 	var name string

@@ -15,49 +15,63 @@ import (
 // The scheduler notices a jump; the store keeps and undoes it.
 var _ scheduler.ClockJumps = Jobs{}
 
-// keyClockJump is the setting with the last clock jump.
+// keyClockJump is the setting with the recorded clock jumps.
 const keyClockJump = "clock_leap"
 
-// LastJump returns the last recorded clock jump.
-func (d Jobs) LastJump(ctx context.Context) (l scheduler.ClockJump, err error) {
+// Jumps returns the recorded clock jumps, and when the previous epoch was last seen.
+func (d Jobs) Jumps(ctx context.Context) (list []scheduler.ClockJump, seen time.Time, err error) {
 	var text string
 	err = d.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyClockJump).Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return l, nil
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, seen, err
 	}
-	if err != nil {
-		return l, err
+	if text != "" && json.Unmarshal([]byte(text), &list) != nil {
+		list = nil // treated as no jumps, so nothing is taken back
 	}
-	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		return scheduler.ClockJump{}, nil //nolint:nilerr // treated as no jump, so nothing is taken back
-	}
-	return l, nil
+	return list, d.core.boot.Last, nil
 }
 
-// NoteJump records a forward jump of the clock and tells the owner.
-func (d Jobs) NoteJump(ctx context.Context, l scheduler.ClockJump) error {
+// NoteJumps records the jumps of the clock. If the newest one is too large to be true, it tells the owner.
+func (d Jobs) NoteJumps(ctx context.Context, list []scheduler.ClockJump) error {
 	return d.core.write(ctx, func(tx *Tx) error {
-		if err := noteClockJump(tx, l); err != nil {
+		if err := putClockJumps(tx, list); err != nil || len(list) == 0 || !list[len(list)-1].Far() {
 			return err
 		}
-		return addNotice(tx, "clock:ahead:"+scheduler.Key(l.To), 0, l.Notice())
+		l := list[len(list)-1]
+		return addNotice(tx, "clock:ahead:"+scheduler.Key(l.To), 0, l.Notice(tx.core.zone()))
 	})
 }
 
-// noteClockJump stores a jump of the clock, so that it can be undone after a restart.
-func noteClockJump(tx *Tx, l scheduler.ClockJump) error {
-	doc, err := sqlite.Doc(l)
+// NoteHold tells the owner that the clock went back and jobs wait.
+func (d Jobs) NoteHold(ctx context.Context, l scheduler.ClockJump) error {
+	return d.core.write(ctx, func(tx *Tx) error {
+		return addNotice(tx, "clock:hold:"+scheduler.Key(l.To), 0, l.HoldNotice(tx.core.zone()))
+	})
+}
+
+// putClockJumps stores the jumps of the clock, so that they can be undone after a restart.
+func putClockJumps(tx *Tx, list []scheduler.ClockJump) error {
+	doc, err := sqlite.Doc(list)
 	if err != nil {
 		return err
 	}
 	return putSetting(tx, keyClockJump, doc)
 }
 
+// zone returns the owner's zone; UTC if it is unknown.
+func (s *core) zone() *time.Location {
+	zone, err := scheduler.Zone(s.opt.Zone())
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
 // jumpPage is the number of jobs per read.
 const jumpPage = 1000
 
-// UndoJump takes back what jobs did while the clock was far ahead.
-func (d Jobs) UndoJump(ctx context.Context, l scheduler.ClockJump, now time.Time) error {
+// UndoJump takes back what jobs did while the clock was ahead.
+func (d Jobs) UndoJump(ctx context.Context, l scheduler.ClockJump, rest []scheduler.ClockJump, now time.Time) error {
 	return d.core.write(ctx, func(tx *Tx) error {
 		// All corrected jobs get one new version, by which the scheduler finds that they have changed.
 		tx.Wake(sqlite.SignalJobs)
@@ -87,10 +101,10 @@ func (d Jobs) UndoJump(ctx context.Context, l scheduler.ClockJump, now time.Time
 		if err := limitBackoffs(tx, now); err != nil {
 			return err
 		}
-		if err := noteClockJump(tx, l.Left(now)); err != nil {
+		if err := putClockJumps(tx, rest); err != nil {
 			return err
 		}
-		return addNotice(tx, "clock:back:"+scheduler.Key(now), 0, l.ReturnNotice(now))
+		return addNotice(tx, "clock:back:"+scheduler.Key(now), 0, l.ReturnNotice(now, tx.core.zone()))
 	})
 }
 

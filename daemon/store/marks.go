@@ -190,6 +190,15 @@ func (m *Marks) Note(path, why string) {
 	m.put(path, c)
 }
 
+// Mark marks a path, which may not be there yet, with the content that it has now.
+func (m *Marks) Mark(ctx context.Context, path, why string) error {
+	if !filepath.IsAbs(path) {
+		return event.NewFault(event.Invalid, "want an absolute path", "mark %q", path)
+	}
+	m.Note(path, why)
+	return m.core.write(ctx, func(tx *Tx) error { return m.Add(tx, 0, path, why) })
+}
+
 // put adds a mark and its entries in the indexes by inode and by size, with which copies and hard links are found.
 func (m *Marks) put(path string, c markedContent) {
 	// An older entry of the path leaves the indexes first: its inode and size may have changed.
@@ -261,21 +270,25 @@ func (m *Marks) Accepts(path, hash string) error {
 // shortHash is the shortest accepted prefix of a hash, in digits.
 const shortHash = 12
 
-// dropMark removes a mark inside a transaction: the owner trusts the content. Forget follows after the commit.
+// dropMark removes a mark and those below it inside a transaction: the owner trusts the content. Forget follows after the commit.
 func dropMark(tx *Tx, path string) error {
-	n, err := tx.Change("DELETE FROM marks WHERE path = ?", path)
+	n, err := tx.Change("DELETE FROM marks WHERE path = ?1 OR substr(path, 1, length(?1) + 1) = ?1 || ?2", path, string(filepath.Separator))
 	if err == nil && n == 0 {
 		return event.NewFault(event.Missing, "hob trust list shows them", "%s is not marked", path)
 	}
 	return err
 }
 
-// Forget removes a mark from memory.
+// Forget removes a mark and those below it from memory.
 func (m *Marks) Forget(path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.drop(path)
-	delete(m.shown, path)
+	for one := range m.list {
+		if one == path || strings.HasPrefix(one, path+string(filepath.Separator)) {
+			m.drop(one)
+			delete(m.shown, one)
+		}
+	}
 }
 
 // List returns the files with foreign content. With hashes it is the list that the owner reads before accepting a file.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/sqlite"
@@ -76,6 +77,8 @@ func queueOut(tx *Tx, o event.Out) error {
 	switch {
 	case waits == waitsCancel:
 		return announce(tx, id, to, o.Body+nameFiles(o.Files), before)
+	case ended == 0 && o.Cause.Kind == event.ByNotice && slices.Contains(tx.core.opt.Owner(), to): // open terminals show it as well
+		return addEvent(tx, event.Event{Type: "notice", Data: map[string]any{"text": o.Body, "cause": o.Cause.Kind}})
 	case ended == 0:
 		return nil
 	}

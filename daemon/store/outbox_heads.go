@@ -18,12 +18,20 @@ const (
 		OR state = 'draft' AND EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state IN ('ready', 'sending')) GROUP BY address`
 )
 
+// overtaken selects the text of the message that a turn's answer o refers to, if that message waited while something else was said in its chat:
+// hob sent a message there before the turn began, or somebody wrote one that belongs to another turn. Otherwise it selects "".
+const overtaken = `coalesce((SELECT coalesce(json_extract(i.parts, '$[0].text'), 'a file') FROM inbox i JOIN turns t ON t.id = o.cause_id
+	WHERE o.cause_kind = 'step' AND o.reply_ref <> '' AND i.source = substr(o.address, 1, instr(o.address, ':') - 1) AND i.ext_id = o.reply_ref AND i.reply_to = o.address
+		AND (i.received < (SELECT b.created FROM outbox b WHERE b.address = o.address AND b.id < o.id AND b.created <= t.started AND b.key <> 'ahead:' || i.seq
+				AND b.state IN ('ready', 'done') ORDER BY b.id DESC LIMIT 1)
+			OR EXISTS (SELECT 1 FROM inbox j WHERE j.seq > i.seq AND j.received <= t.started AND j.reply_to = o.address AND j.kind = 'message' AND j.turn IS NOT t.id))), '')`
+
 // readHeads returns, for each address, the oldest unfinished row that is due, with its open parts and the messages that can be joined to
 // it. A part that an earlier epoch was sending counts as interrupted.
 //
 // Order is kept for each address alone: a platform that is down holds up its own messages and no others.
 func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, error) {
-	rs, err := tx.Query(`SELECT o.id, o.address, o.standing, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after, o.files,
+	rs, err := tx.Query(`SELECT o.id, o.address, o.standing, o.body, o.reply_ref, `+overtaken+`, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after, o.files,
 			(SELECT count(*) FROM deliveries d WHERE d.outbox = o.id), coalesce(p.state = 'sending', 0), coalesce(p.state = 'sent', 0), coalesce(p.remote_id, ''), coalesce(p.final, 0)
 		FROM outbox o LEFT JOIN deliveries p ON p.outbox = o.id AND p.part = (SELECT min(part) FROM deliveries d WHERE d.outbox = o.id AND `+openPart+`)
 		WHERE o.id IN (`+outboxHeads+`)
@@ -31,7 +39,11 @@ func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, e
 		ORDER BY o.id LIMIT ?3`, sqlite.Micros(now), epoch, limit)
 	rows, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (channels.Row, error) {
 		var r channels.Row
-		err := rs.Scan(&r.ID, &r.To, &r.Right, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Split)
+		var answered string
+		err := rs.Scan(&r.ID, &r.To, &r.Right, &r.Body, &r.ReplyRef, &answered, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Split)
+		if answered != "" {
+			r.Overtaken = channels.ForeignExcerpt(answered)
+		}
 		return r, err
 	})
 	// After the first error nothing more is read; the error is returned at the end.

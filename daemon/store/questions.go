@@ -73,7 +73,7 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	}
 	fail.Point("question.asked")
 	return id, addEvent(tx, event.Event{Type: "question.asked", Turn: q.Turn, Data: map[string]any{
-		"code": code, "subject": q.Subject, "text": q.Text, "options": q.Options, "turn": q.Turn, "question": id,
+		"code": code, "subject": q.Subject, "text": q.Text, "options": q.Options, "turn": q.Turn, "question": id, "to": to, "pattern": alwaysText(*q, ""),
 	}})
 }
 

@@ -9,12 +9,16 @@ import (
 	"hob/channels"
 	"hob/daemon/agent/turn"
 	"hob/daemon/netguard"
+	"hob/daemon/text"
 )
 
 // questionText is the message of a question: its text, and a paragraph on how to answer it from this chat. With buttons one short line is
 // enough.
 func questionText(q turn.Question, code string, buttons bool) string {
-	text := plainLines(q.Text) + "\n\n"
+	text := plainLines(text.ForPeople(q.Text)) + "\n\n"
+	if q.Subject == turn.AboutCalls || q.Subject == turn.AboutCall {
+		text = verbatim(text)
+	}
 	switch {
 	case q.Subject == turn.AboutAsk:
 		return text + askHint(q, code, buttons)
@@ -24,7 +28,7 @@ func questionText(q turn.Question, code string, buttons bool) string {
 	text += "/approve " + code + "\n/deny " + code
 	var more []string
 	if slices.Contains(q.Options, turn.AnswerTurn) && q.Pattern != "" {
-		more = append(more, "/approve "+code+" turn: this kind for the rest of this turn")
+		more = append(more, "/approve "+code+" turn: this kind until the turn ends or reads foreign text")
 	}
 	if q.Pattern != "" {
 		more = append(more, alwaysText(q, "/approve "+code+" always: "))
@@ -36,6 +40,26 @@ func questionText(q turn.Question, code string, buttons bool) string {
 		text += "\n(" + strings.Join(more, " · ") + ")"
 	}
 	return text
+}
+
+// verbatim puts the lines of an approval that show the call, which begin with two spaces, into blocks of code: channels would read them as Markdown,
+// and the signs of a diff as lists. The blanks stay: no line of a call may look like one of hob's own.
+func verbatim(text string) string {
+	var out []string
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	inside := false
+	for line := range strings.SplitSeq(text, "\n") {
+		shown := strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "  careful: ")
+		if shown != inside {
+			out = append(out, fence)
+		}
+		inside = shown
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
 }
 
 // alwaysText shows what "always" would allow, after a word; "" if nothing can be allowed permanently.

@@ -10,6 +10,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/store"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -35,15 +36,17 @@ func TestHowAQuestionIsAsked(t *testing.T) {
 	bare := turn.Question{Subject: turn.AboutCall, Text: "run x?", Options: []string{turn.AnswerOnce, turn.AnswerNo}}
 	job := turn.Question{Subject: turn.AboutJob, Text: "go on?", Options: []string{"go on", "pause"}}
 	tea := turn.Question{Subject: turn.AboutAsk, Text: "tea?\n1. green\n2. black", Options: []string{"green", "black"}}
+	diff := turn.Question{Subject: turn.AboutCalls, Text: "write?\n  + a ```\n  - *b*\n  careful: late\n" + text.AsJSON + "{}\n" + text.AlwaysAllowed + "x", Options: []string{turn.AnswerOnce, turn.AnswerNo}} // N21
 	free := turn.Question{Subject: turn.AboutAsk, Text: "what?"}
 	for _, c := range []struct {
 		q             turn.Question
 		plain, button string
 	}{
-		{call, "run x?\n\n/approve C\n/deny C\n(/approve C turn: this kind for the rest of this turn · /approve C always: git *)", "run x?\n\n(or write /approve C · /deny C; Always: git *)"},
+		{call, "run x?\n\n/approve C\n/deny C\n(/approve C turn: this kind until the turn ends or reads foreign text · /approve C always: git *)", "run x?\n\n(or write /approve C · /deny C; Always: git *)"},
 		{bare, "run x?\n\n/approve C\n/deny C", "run x?\n\n(or write /approve C · /deny C)"},
 		{job, "go on?\n\n/approve C\n/deny C\n(approve: go on · deny: pause)", "go on?\n\n(or write /approve C · /deny C)"},
 		{tea, tea.Text + "\n\n(Answer with the number or in words; from elsewhere: /answer C NUMBER)", tea.Text + "\n\n(or answer in words; from elsewhere: /answer C TEXT)"},
+		{diff, "write?\n````\n  + a ```\n  - *b*\n````\n  careful: late\n\n/approve C\n/deny C", "write?\n````\n  + a ```\n  - *b*\n````\n  careful: late\n\n(or write /approve C · /deny C)"},
 		{free, "what?\n\n(Answer here, or from elsewhere: /answer C TEXT)", "what?\n\n(Answer here, or from elsewhere: /answer C TEXT)"},
 	} {
 		if _, got := fresh(t).put(c.q); got != c.plain {

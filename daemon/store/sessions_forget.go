@@ -13,6 +13,7 @@ import (
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
+	"hob/daemon/text"
 )
 
 // Forgotten lists what the removal of a text or a session has deleted.
@@ -247,10 +248,10 @@ func (r Sessions) ForgetFact(ctx context.Context, fact Fact, turn int64) (f Forg
 func closeRemovals(tx *Tx, fact Fact) error {
 	rs, err := tx.Query("SELECT id, text FROM questions WHERE state = 'open' AND subject = ? AND tool = 'memory_forget'", turn.AboutCall)
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) {
-		var text string
+		var question string
 		var call struct{ Text string }
-		err = rs.Scan(&id, &text)
-		_, exactly, _ := strings.Cut(text, "\n  exactly: ")
+		err = rs.Scan(&id, &question)
+		_, exactly, _ := strings.Cut(question, "\n"+text.AsJSON)
 		exactly, _, _ = strings.Cut(exactly, "\n")
 		if json.Unmarshal([]byte(exactly), &call) != nil || !fact.Is(call.Text) {
 			id = 0

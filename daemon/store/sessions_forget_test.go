@@ -134,7 +134,7 @@ func TestForgetTextMakesSummariesAnew(t *testing.T) {
 func TestForgetEndsTheQuestionsAboutIt(t *testing.T) {
 	s := fresh(t)
 	ask := func(hash, fact string) {
-		q := turn.Question{Subject: turn.AboutCall, Tool: "memory_forget", Text: "May the command line forget MEMORY.md:3: " + fact + "? (it cannot be brought back)\n  exactly: {\"tool\":\"memory_forget\",\"path\":\"/w/MEMORY.md\",\"text\":\"" + fact + "\"}", ActionHash: hash, Until: s.now().Add(time.Hour), To: event.CLI}
+		q := turn.Question{Subject: turn.AboutCall, Tool: "memory_forget", Text: "May the command line forget MEMORY.md:3: " + fact + "? (it cannot be brought back)\n  as JSON: {\"tool\":\"memory_forget\",\"path\":\"/w/MEMORY.md\",\"text\":\"" + fact + "\"}", ActionHash: hash, Until: s.now().Add(time.Hour), To: event.CLI}
 		if _, _, err := s.Calls.UseOrAsk(t.Context(), q, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -15,13 +15,13 @@ import (
 	"hob/daemon/llm"
 )
 
-// Prompt returns the stable prefix of a session: the system text and the tools. The first call stores the result of fresh. Later calls
+// Prompt returns the stable prefix of a session. The first call stores the result of fresh. Later calls
 // return the stored prefix, so that the provider's cache stays valid. Guests have a prefix of their own. Callers may not change the tools,
 // because later calls return the same slice.
-func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() turn.Prefix) (system string, tools []llm.Tool, err error) {
+func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() turn.Prefix) (turn.Prefix, error) {
 	stored, err := s.core.prompts.read(s.core.read().One(ctx), session, guest)
 	if err != nil || stored.found {
-		return stored.system, stored.tools, err
+		return turn.Prefix{System: stored.sections, Tools: stored.tools}, err
 	}
 	now := fresh()
 	err = s.core.write(ctx, func(tx *Tx) error {
@@ -32,7 +32,7 @@ func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func
 		return tx.Run(`UPDATE sessions SET prompt = iif(?2, prompt, ?1), guest_prompt = iif(?2, ?1, guest_prompt),
 			shown = iif(?2, shown, ?1), guest_shown = iif(?2, ?1, guest_shown) WHERE id = ?3`, hash, guest, session)
 	})
-	return now.Text(), now.Tools, err
+	return now, err
 }
 
 // keepPrefix stores a prefix and returns its hash. Sessions with equal prefixes share one row.

@@ -11,7 +11,6 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/sys"
 )
 
 // exceeds reports whether a limit forbids the amount.
@@ -30,11 +29,7 @@ func exceeds(b api.Budget, a turn.Amount) bool {
 
 // day returns the date of an instant in the owner's zone.
 func (s *core) day(t time.Time) string {
-	zone, err := sys.LoadZone(s.opt.Zone())
-	if err != nil {
-		zone = time.UTC
-	}
-	return t.In(zone).Format(time.DateOnly)
+	return t.In(s.zone()).Format(time.DateOnly)
 }
 
 // reserveSpend reserves the possible cost of a model request before it starts, for the day and for the turn's source. A crash during the

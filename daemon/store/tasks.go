@@ -16,7 +16,7 @@ import (
 
 // taskColumns are the columns of a task. A task whose newest inbox row is held is held. While a turn runs that row, the turn gives the task's state.
 const taskColumns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' WHEN i.state = 'held' THEN 'held' END, k.state) AS state, k.blocked_by, k.not_before, k.priority, k.attempt,
-	k.trust, k.tainted, k.typed, k.reply_to, k.result, coalesce(t.id, k.turn, 0) AS turn, k.created, k.ended`
+	k.trust, k.tainted, k.typed, k.plain, k.reply_to, k.result, coalesce(t.id, k.turn, 0) AS turn, k.created, k.ended`
 
 // taskTables joins a task with its turn: the input of the current attempt has opened it.
 const taskTables = ` FROM tasks k LEFT JOIN inbox i ON k.state = 'queued' AND i.source = 'task' AND i.ext_id = k.id || '/' || k.attempt LEFT JOIN turns t ON t.id = i.turn AND t.ended = 0 `
@@ -25,7 +25,7 @@ const taskTables = ` FROM tasks k LEFT JOIN inbox i ON k.state = 'queued' AND i.
 func scanTask(rs *sql.Rows) (tasks.Task, error) {
 	var t tasks.Task
 	err := rs.Scan(&t.ID, &t.Title, &t.Prompt, &t.State, sqlite.JSON(&t.BlockedBy), sqlite.Stamp(&t.NotBefore), &t.Priority, &t.Attempt,
-		&t.Trust, &t.Tainted, &t.Typed, &t.ReplyTo, &t.Result, &t.Turn, sqlite.Stamp(&t.Created), sqlite.Stamp(&t.Ended))
+		&t.Trust, &t.Tainted, &t.Typed, &t.Plain, &t.ReplyTo, &t.Result, &t.Turn, sqlite.Stamp(&t.Created), sqlite.Stamp(&t.Ended))
 	return t, err
 }
 
@@ -170,9 +170,9 @@ func writeTask(tx *Tx, t tasks.Task) error {
 	if err != nil {
 		return err
 	}
-	return tx.Run(`INSERT INTO tasks (id, title, prompt, state, blocked_by, not_before, priority, attempt, trust, tainted, typed, reply_to, result, turn, created, ended)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return tx.Run(`INSERT INTO tasks (id, title, prompt, state, blocked_by, not_before, priority, attempt, trust, tainted, typed, plain, reply_to, result, turn, created, ended)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET title = excluded.title, prompt = excluded.prompt, state = excluded.state, blocked_by = excluded.blocked_by, not_before = excluded.not_before,
-		priority = excluded.priority, attempt = excluded.attempt, trust = excluded.trust, tainted = excluded.tainted, typed = excluded.typed, result = excluded.result, turn = excluded.turn, ended = excluded.ended`,
-		t.ID, t.Title, t.Prompt, t.State, blockers, sqlite.Micros(t.NotBefore), t.Priority, t.Attempt, t.Trust, sqlite.Bit(t.Tainted), sqlite.Bit(t.Typed), t.ReplyTo, t.Result, sqlite.Ref(t.Turn), sqlite.Micros(t.Created), sqlite.Micros(t.Ended))
+		priority = excluded.priority, attempt = excluded.attempt, trust = excluded.trust, tainted = excluded.tainted, typed = excluded.typed, plain = excluded.plain, result = excluded.result, turn = excluded.turn, ended = excluded.ended`,
+		t.ID, t.Title, t.Prompt, t.State, blockers, sqlite.Micros(t.NotBefore), t.Priority, t.Attempt, t.Trust, sqlite.Bit(t.Tainted), sqlite.Bit(t.Typed), sqlite.Bit(t.Plain), t.ReplyTo, t.Result, sqlite.Ref(t.Turn), sqlite.Micros(t.Created), sqlite.Micros(t.Ended))
 }

@@ -114,6 +114,15 @@ func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error
 	return slices.Clip(items), nil
 }
 
+// recentItems selects the items of a turn, and those of the turns that wrote the newest items of its session.
+const recentItems = `turn IN (SELECT ?1 UNION SELECT turn FROM (SELECT turn FROM items WHERE session = (SELECT session FROM turns WHERE id = ?1) ORDER BY seq DESC LIMIT 50))
+	AND session = (SELECT session FROM turns WHERE id = ?1) AND kind <> 'summary'`
+
+// Recent reads the items of a turn and of the newest turns of its session, oldest first.
+func (s Turns) Recent(ctx context.Context, id int64) ([]llm.Item, error) {
+	return s.core.items(ctx, recentItems, id)
+}
+
 // addedItems selects the items that were added since a transcript was read. A compaction drops the cached transcript, so no summary is
 // among these items.
 const addedItems = "session = ? AND seq > ? AND kind <> 'summary'"

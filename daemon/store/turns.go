@@ -11,6 +11,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/sqlite"
+	"hob/scheduler"
 )
 
 // askedFor selects the turn that caused another turn: the other turn was opened by a report of a subagent, a process or another
@@ -27,20 +28,27 @@ const usedBy = `WITH RECURSIVE related (id) AS (SELECT r.id UNION SELECT x.id FR
 // keys of channels contain a colon.
 const guestTurn = "(t.asker <> 'owner' OR s.kind IN ('thread', 'group', 'hook', 'watch') OR s.kind = 'chat' AND instr(s.key, ':') > 0)"
 
+// plainTurn selects the turns of triggers and tasks that the built-in interpreter carries out.
+const plainTurn = `(EXISTS (SELECT 1 FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND g.body ->> '$.plain')
+	OR EXISTS (SELECT 1 FROM inbox i JOIN tasks k ON k.id = CAST(i.ext_id AS INTEGER) WHERE i.turn = t.id AND i.source = 'task' AND k.plain = 1))`
+
 // turnColumns are the columns of a turn. A turn has the limits of the run that it belongs to, even in a subagent or after a report.
 const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, t.reply_ref, coalesce(t.fire, 0), t.started, t.ended, t.running_us * 1000, t.why, t.tokens, t.cost,
+	coalesce((SELECT f.late_us * 1000 FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND f.told = 0 AND g.kind = 'job'), 0),
 	t.tainted = 1 OR s.watermark <> 'owner', iif(t.foreign_from <> '', t.foreign_from, s.foreign_from),
 	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND s.key <> 'main'), '[]'),
 	coalesce((WITH RECURSIVE line (id) AS (SELECT t.id UNION SELECT x.parent FROM line l JOIN turns x ON x.id = l.id WHERE x.parent > 0 UNION ` + askedFor + `)
 		SELECT json_object('tools', json_extract(g.body, '$.tools'), 'max_tokens', json_extract(g.body, '$.tokens'), 'used', iif(json_extract(g.body, '$.tokens') > 0, (` + usedBy + `), 0))
-		FROM line l JOIN turns r ON r.id = l.id JOIN fires f ON f.id = r.fire JOIN triggers g ON g.id = f.trigger LIMIT 1), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session), ` + guestTurn
+		FROM line l JOIN turns r ON r.id = l.id JOIN fires f ON f.id = r.fire JOIN triggers g ON g.id = f.trigger LIMIT 1), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session), ` + plainTurn + `, ` + guestTurn
 
 // scanTurn reads a row of turnColumns. The limits of a run come as JSON from the trigger that started it.
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn
 	var limits turn.RunLimits
+	var late time.Duration
 	err := rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
-		sqlite.Stamp(&t.Started), sqlite.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, sqlite.JSON(&t.Rights), sqlite.JSON(&limits), &t.Plan, &t.Guest)
+		sqlite.Stamp(&t.Started), sqlite.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &late, &t.Tainted, &t.Foreign, sqlite.JSON(&t.Rights), sqlite.JSON(&limits), &t.Plan, &t.Plain, &t.Guest)
+	t.Late = scheduler.LateBy(late)
 	t.Only, t.MaxTokens, t.UsedTokens = limits.Only, limits.MaxTokens, limits.UsedTokens
 	return t, err
 }
@@ -62,15 +70,21 @@ func (s Turns) Load(ctx context.Context, id int64) (turn.Snapshot, error) {
 	if st.Waits, err = s.core.waits(ctx, id); err != nil {
 		return st, fmt.Errorf("load waits: %w", err)
 	}
+	if len(st.Waits) > 0 {
+		st.Now = st.Now.In(s.core.zone()) // a result may tell when a wait was over; reading the zone takes time
+	}
 	if st.Questions, err = s.core.questionsOf(ctx, id); err != nil {
 		return st, fmt.Errorf("load questions: %w", err)
 	}
 	if st.Relations, err = readRelations(ctx, s.core.read(), t); err != nil {
 		return st, fmt.Errorf("load relations: %w", err)
 	}
-	err = s.core.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'", t.Session, id).Scan(&st.Overtaken)
+	err = s.core.read().QueryRowContext(ctx, newestOther, t.Session, id).Scan(&st.Overtaken)
 	return st, err
 }
+
+// newestOther selects the newest input of another turn in a session.
+const newestOther = "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'"
 
 // Turn reads one turn, with the rights and limits of the run that it belongs to.
 func (s Turns) Turn(ctx context.Context, id int64) (turn.Turn, error) {
@@ -169,6 +183,14 @@ func addWait(tx *Tx, id int64, w turn.Wait) error {
 	return tx.Run(`INSERT INTO waits (turn, call_id, kind, until, subject, question) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (turn, call_id) DO UPDATE SET kind = excluded.kind, until = excluded.until, subject = excluded.subject, question = excluded.question, met = 0, how = ''`,
 		id, w.CallID, w.Kind, sqlite.Micros(w.Until), w.Subject, sqlite.Ref(w.Question))
+}
+
+// Ended ends the wait of a turn for a call that went on while the turn was parked.
+func (s Turns) Ended(ctx context.Context, id int64, call string) error {
+	return s.core.write(ctx, func(tx *Tx) error {
+		tx.Wake(sqlite.SignalInbox)
+		return tx.Run("UPDATE waits SET met = ?, how = 'ended' WHERE turn = ? AND call_id = ? AND kind = 'process' AND met = 0", sqlite.Micros(tx.Now), id, call)
+	})
 }
 
 // Answering returns the address of the running turn's answer. It returns "" if no turn is running or the turn belongs to a job, because

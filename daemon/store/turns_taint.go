@@ -29,11 +29,10 @@ func lowerConversation(tx *Tx, turn int64, from string) error {
 	if err := tx.Run("UPDATE turns SET tainted = 1, foreign_from = iif(foreign_from = '', ?, foreign_from) WHERE id = ?", from, turn); err != nil {
 		return err
 	}
-	n, err := tx.Change("UPDATE sessions SET watermark = ?, foreign_from = ? WHERE watermark = ? AND id = (SELECT session FROM turns WHERE id = ?)", event.Public, from, event.Owner, turn)
-	if err != nil || n == 0 {
+	if err := tx.Run("UPDATE sessions SET watermark = ?, foreign_from = ? WHERE watermark = ? AND id = (SELECT session FROM turns WHERE id = ?)", event.Public, from, event.Owner, turn); err != nil {
 		return err
 	}
-	// The owner's permission for the rest of the turn was given before foreign text was read. It now counts for one call.
+	// The owner's permission for the rest of the turn was given before this foreign text was read. It now counts for one call.
 	return tx.Run(`UPDATE questions SET answer = 'once' WHERE answer = 'turn' AND state IN ('answered', 'consumed')
 		AND turn IN (SELECT id FROM turns WHERE ended = 0 AND session = (SELECT session FROM turns WHERE id = ?))`, turn)
 }

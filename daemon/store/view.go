@@ -183,7 +183,7 @@ const auditVerdict = "iif(judged, decision, 'not judged')"
 
 // auditRows reads entries of the audit log.
 func auditRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.AuditRow, error) {
-	rs, err := read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, "+auditVerdict+", reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM audit WHERE "+where, args...) // #nosec G202 -- constants
+	rs, err := read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, "+auditVerdict+", reason, summary, args_hash, iif(outcome = 'ok' AND exit_code <> 0, 'exit code ' || exit_code, outcome), took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM audit WHERE "+where, args...) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.AuditRow, error) {
 		var r api.AuditRow
 		err := rs.Scan(&r.Seq, sqlite.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
@@ -211,7 +211,7 @@ func (s *View) Counts(ctx context.Context, now time.Time) (Counts, error) {
 	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM inbox WHERE state = 'queued' AND kind NOT IN ('command', 'answer') AND not_before <= ?1),
 		(SELECT count(*) FROM inbox WHERE state = 'queued' AND kind NOT IN ('command', 'answer') AND not_before > ?1), coalesce((SELECT min(id) FROM turns WHERE state = 'running'), 0),
 		(SELECT count(*) FROM turns WHERE state = 'waiting'), (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM outbox WHERE state = 'ready'),
-		(SELECT count(*) FROM outbox WHERE state = 'held'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
+		(SELECT count(*) FROM outbox WHERE state = 'held'), (SELECT count(*) FROM triggers WHERE `+ofJobs+` AND removed = 0),
 		(SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)`, sqlite.Micros(now)).
 		Scan(&c.Queued, &c.Later, &c.Running, &c.Waiting, &c.Questions, &c.Unsent, &c.Held, &c.Jobs, &c.Bytes)
 	if err != nil {

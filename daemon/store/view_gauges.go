@@ -63,7 +63,7 @@ func (s *Meter) Gauges(ctx context.Context) (Gauges, error) {
 			return g, fmt.Errorf("count %s: %w", table, err)
 		}
 	}
-	err := s.rows.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
+	err := s.rows.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM triggers WHERE `+ofJobs+` AND removed = 0),
 		(SELECT coalesce(max(seq), 0) FROM events)`).Scan(&g.Questions, &g.Jobs, &g.Events)
 	if err != nil {
 		return g, fmt.Errorf("count: %w", err)

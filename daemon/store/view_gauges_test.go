@@ -3,9 +3,11 @@ package store_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/store"
@@ -118,5 +120,30 @@ func TestSpentFor(t *testing.T) {
 	}
 	if got != "jobs 20 5, main 10 5, " || b.Used != 30 {
 		t.Errorf("%s of %+v", got, b)
+	}
+}
+
+// The answers of a model are counted in the newest turns, with what was repaired in them, the most frequent first.
+func TestModelAnswers(t *testing.T) {
+	s := fresh(t)
+	s.accept(message("old"))
+	old := s.take()
+	s.accept(message("new"))
+	s.sql("UPDATE turns SET state = 'done', ended = 1 WHERE id = ?", old)
+	turn := s.take()
+	s.ask(old, 1, "x/m", "done", "too old", "{}")
+	for n, c := range []struct{ model, state, why string }{
+		{"x/m", "done", "calls that were written as text; thinking inside the text"},
+		{"x/m", "done", "thinking inside the text; calls in no order; thinking inside the text"}, // one answer
+		{"x/m", "done", ""},
+		{"x/m", "unknown", "slow down"},
+		{"x/n", "done", "calls that were written as text"},
+	} {
+		s.ask(turn, n+1, c.model, c.state, c.why, "{}")
+	}
+	all, list, err := s.View.ModelAnswers(t.Context(), "x/m", int(turn-old))
+	want := []api.Repair{{What: "thinking inside the text", Answers: 2}, {What: "calls in no order", Answers: 1}, {What: "calls that were written as text", Answers: 1}}
+	if err != nil || all != 3 || !slices.Equal(list, want) {
+		t.Errorf("%d answers, %+v, %v", all, list, err)
 	}
 }

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
@@ -77,6 +80,27 @@ func (s *View) steps(ctx context.Context, id int64) ([]api.Step, error) {
 		err := rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, &r.Asked, &r.Model, &r.Why, sqlite.JSON(&r.Usage), sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended))
 		return r, err
 	})
+}
+
+// ModelAnswers counts the answers of a model in the newest turns, and those in which something was repaired, by what it was.
+func (s *View) ModelAnswers(ctx context.Context, model string, turns int) (all int, _ []api.Repair, err error) {
+	counts, list := map[string]int{}, []api.Repair{}
+	rs, err := s.read.QueryContext(ctx, "SELECT why, count(*) FROM steps WHERE turn > (SELECT max(id) FROM turns) - ? AND kind = 'model' AND state = 'done' AND model = ? GROUP BY why", turns, model)
+	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (why string, err error) {
+		var n int
+		err = rs.Scan(&why, &n)
+		all += n
+		for _, what := range slices.Compact(slices.Sorted(strings.SplitSeq(why, "; "))) { // two calls of an answer may need the same repair
+			counts[what] += n
+		}
+		return why, err
+	})
+	delete(counts, "")
+	for what, n := range counts {
+		list = append(list, api.Repair{What: what, Answers: n})
+	}
+	slices.SortFunc(list, func(a, b api.Repair) int { return cmp.Or(b.Answers-a.Answers, cmp.Compare(a.What, b.What)) })
+	return all, list[:min(len(list), 20)], err
 }
 
 // waits reads what the calls of a turn wait or waited for.

@@ -10,6 +10,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
+	"hob/daemon/text"
 )
 
 // causeChain collects the nodes while it follows a message back to its cause.
@@ -39,7 +40,7 @@ func (s *View) Why(ctx context.Context, name string) (api.Why, error) {
 	}
 	o := rows[0]
 	c := causeChain{view: s}
-	c.add(api.Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, causeExcerpt(o.Body)), At: o.Created, Detail: deliveryText(o)})
+	c.add(api.Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, causeExcerpt(o.Body)), At: o.Created, Detail: deliveryText(o, c.view.now().Location())})
 	err = c.cause(ctx, o.Cause)
 	if err == nil {
 		err = c.joinedNodes(ctx, o.ID)
@@ -58,20 +59,20 @@ func (c *causeChain) joinedNodes(ctx context.Context, id int64) error {
 
 // deliveryText tells the state of a message: the ids that the channel gave to its parts, the reason of that state, and a delay by quiet
 // hours or by the time in which the owner could still stop it.
-func deliveryText(o api.OutboxRow) string {
-	text := o.State
+func deliveryText(o api.OutboxRow, zone *time.Location) string {
+	detail := o.State
 	for _, d := range o.Deliveries {
 		if d.RemoteID != "" {
-			text += ", the channel's id " + d.RemoteID
+			detail += ", the channel's id " + d.RemoteID
 		}
 	}
 	if o.Reason != "" {
-		text += ": " + o.Reason
+		detail += ": " + o.Reason
 	}
 	if o.Waits != "" {
-		text += map[string]string{"quiet": "; it was quiet until ", "hold": "; it could be stopped until "}[o.Waits] + o.NotBefore.UTC().Format("2006-01-02 15:04:05 MST")
+		detail += map[string]string{"quiet": "; it was quiet until ", "hold": "; it could be stopped until "}[o.Waits] + text.InZone(o.NotBefore, zone, true)
 	}
-	return text
+	return detail
 }
 
 // causeExcerpt returns the beginning of a text on one line.
@@ -120,7 +121,7 @@ func (c *causeChain) questionNode(ctx context.Context, id int64) error {
 	if q.Answer != "" {
 		detail += ": " + q.Answer
 	}
-	c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + causeExcerpt(q.Text), At: q.Asked, Detail: detail})
+	c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + causeExcerpt(text.ForPeople(q.Text)), At: q.Asked, Detail: detail})
 	if q.Turn == 0 {
 		return nil
 	}
@@ -173,7 +174,7 @@ func (c *causeChain) turnNode(ctx context.Context, id int64) error {
 		c.add(api.Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + causeExcerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
 	}
 	for _, q := range v.Questions {
-		c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + causeExcerpt(q.Text), At: q.Asked, Detail: q.State + " " + q.Answer})
+		c.add(api.Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + causeExcerpt(text.ForPeople(q.Text)), At: q.Asked, Detail: q.State + " " + q.Answer})
 	}
 	if err := c.inboxNode(ctx, "turn = ? ORDER BY seq", id); err != nil || v.Fire == 0 {
 		return err

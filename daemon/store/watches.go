@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -257,7 +258,8 @@ func putSnapshot(tx *Tx, id int64, files []filewatch.File) error {
 	return nil
 }
 
-// Trouble records what a watch cannot see or sees late; "" clears it. The owner gets a notice of the same trouble once a day.
+// Trouble records what a watch cannot see or sees late; "" clears it. The owner gets a notice of the same trouble once a day, and none of a link
+// that is not followed.
 func (s Watches) Trouble(ctx context.Context, id int64, text string) error {
 	return s.core.write(ctx, func(tx *Tx) error {
 		var name string
@@ -265,7 +267,7 @@ func (s Watches) Trouble(ctx context.Context, id int64, text string) error {
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil // it was removed meanwhile
 		}
-		if err != nil || text == "" {
+		if err != nil || text == "" || strings.HasPrefix(text, filewatch.NotFollowed) {
 			return err
 		}
 		// The key has the text's hash and the day: another trouble is told at once, the same one tomorrow.

@@ -367,6 +367,10 @@ func TestTrouble(t *testing.T) {
 	if len(s.outs()) != 1 || look() != (filewatch.Progress{}) {
 		t.Errorf("shown %+v", look())
 	}
+	say(filewatch.NotFollowed + "x") // a link out of the roots is shown, and no notice is sent (inputs.md, 13.1)
+	if len(s.outs()) != 1 || look() != (filewatch.Progress{Trouble: filewatch.NotFollowed + "x"}) {
+		t.Errorf("told %d things, shown %+v", len(s.outs()), look())
+	}
 	say("something else")
 	s.later(24 * time.Hour)
 	say("too many folders")

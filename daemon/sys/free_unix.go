@@ -3,9 +3,11 @@
 package sys
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -71,4 +73,48 @@ func SameDisk(folder string, file fs.FileInfo) (bool, error) {
 	a, ok := info.Sys().(*syscall.Stat_t)
 	b, also := file.Sys().(*syscall.Stat_t)
 	return !ok || !also || a.Dev == b.Dev, nil
+}
+
+// Exposed returns why somebody else may change a file or folder, and the command that ends it; "" when nobody else may. Links are followed. It must
+// belong to the caller or to root, and nobody else may write to it, nor to a folder above it that has no sticky bit. A group may, where the folder
+// above lets nobody in. The rule is that of sshd (sshd_config(5), StrictModes). A missing file is judged by the folder that it would be in.
+func Exposed(path string) (why, repair string, err error) {
+	real, err := filepath.EvalSymlinks(path)
+	for errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path) {
+		// A link to a missing file is followed too: that file may be made later.
+		if to, bad := os.Readlink(path); bad != nil {
+			path = filepath.Dir(path)
+		} else if filepath.IsAbs(to) {
+			path = to
+		} else {
+			path = filepath.Join(filepath.Dir(path), to)
+		}
+		real, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	var st, above unix.Stat_t
+	if err := errors.Join(unix.Stat(real, &st), unix.Stat(filepath.Dir(real), &above)); err != nil {
+		return "", "", &os.PathError{Op: "stat", Path: real, Err: err}
+	}
+	switch mode := uint32(st.Mode); { //nolint:gosec,nolintlint,unconvert // the types differ from system to system
+	case int(st.Uid) != os.Geteuid() && st.Uid != 0:
+		return fmt.Sprintf("%s belongs to another user (%d)", real, st.Uid), fmt.Sprintf("chown -R %d %s, or run hob as its owner: sudo -u '#%d' hob up", os.Geteuid(), real, st.Uid), nil
+	case mode&unix.S_IWOTH != 0:
+		return "everybody may write to " + real, "chmod go-w " + real, nil
+	case mode&unix.S_IWGRP != 0 && uint32(above.Mode)&unix.S_IXGRP != 0: //nolint:gosec,nolintlint,unconvert // as above
+		return fmt.Sprintf("the group %d may write to %s", st.Gid, real), "chmod go-w " + real, nil
+	}
+	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
+		if err := unix.Stat(dir, &above); err != nil {
+			return "", "", &os.PathError{Op: "stat", Path: dir, Err: err}
+		}
+		if above.Mode&unix.S_IWOTH != 0 && above.Mode&unix.S_ISVTX == 0 {
+			return fmt.Sprintf("everybody may write to %s, which holds %s", dir, real), "chmod o-w " + dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", "", nil
+		}
+	}
 }

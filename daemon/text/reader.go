@@ -2,7 +2,6 @@ package text
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,7 @@ const (
 var ErrLong = fmt.Errorf("more than %d MB at once", longest>>20)
 
 // Reader reads files one after the other, in blocks of whole lines. Its buffer grows with the longest line,
-// up to a limit. Like ripgrep it decodes UTF-16 and UTF-8 with a byte order mark, and detects binary files.
+// up to a limit. It decodes files in other encodings than UTF-8 (Detect), and detects binary files like ripgrep.
 // A Reader is for one goroutine.
 type Reader struct {
 	src  io.Reader
@@ -31,6 +30,8 @@ type Reader struct {
 	done bool
 	next int64 // bytes of the file read so far
 	nul  int64 // offset of the first NUL; -1: none so far
+
+	Encoding Encoding // of the file, by its beginning
 }
 
 // Reset starts a new file.
@@ -38,7 +39,7 @@ func (r *Reader) Reset(src io.Reader) {
 	if len(r.buf) == 0 || len(r.buf) > 4*block {
 		r.buf = make([]byte, margin+block)
 	}
-	r.src, r.from, r.used, r.have, r.done, r.next, r.nul = src, margin, margin, margin, false, 0, -1
+	r.src, r.from, r.used, r.have, r.done, r.next, r.nul, r.Encoding = src, margin, margin, margin, false, 0, -1, Encoding{}
 }
 
 // Binary reports what is known so far about a NUL: one in the opening, so that Next returned
@@ -109,10 +110,9 @@ func (r *Reader) grow() bool {
 func (r *Reader) fill() error {
 	n, err := r.src.Read(r.buf[r.have:])
 	fresh := r.buf[r.have : r.have+n]
-	if r.next == 0 && n > 0 {
-		plain := r.src
-		if fresh = r.mark(fresh); r.src != plain {
-			err = nil // from now on the decoder reports the end of the file
+	if r.next == 0 && n > 0 && r.Encoding.UTF8() {
+		if fresh = r.mark(fresh); !r.Encoding.UTF8() {
+			return nil // from now on the decoder reports the end of the file
 		}
 	}
 	start := r.next
@@ -141,39 +141,21 @@ func (r *Reader) before(start int64) int {
 	return end - r.have
 }
 
-// mark removes a byte order mark. After one of UTF-16 it starts to decode the rest of the file. It
-// returns the text that is available so far.
+// mark removes a byte order mark, and detects the encoding of the file by its beginning. Unless that is UTF-8, it starts to decode the file,
+// and returns nothing of it.
 func (r *Reader) mark(fresh []byte) []byte {
-	for len(fresh) < 3 { // after a short read the mark may be incomplete
+	ended := false
+	for len(fresh) < block && !ended { // a short read is no sample
 		n, err := r.src.Read(r.buf[r.have+len(fresh):])
 		fresh = r.buf[r.have : r.have+len(fresh)+n]
-		if err != nil || n == 0 {
-			break
-		}
+		ended = err != nil || n == 0
 	}
-	switch {
-	case bytes.HasPrefix(fresh, []byte("\xef\xbb\xbf")):
-		return fresh[:copy(fresh, fresh[3:])]
-	case bytes.HasPrefix(fresh, []byte("\xff\xfe")):
-		return r.decode(fresh[2:], binary.LittleEndian)
-	case bytes.HasPrefix(fresh, []byte("\xfe\xff")):
-		return r.decode(fresh[2:], binary.BigEndian)
+	e, ok := Detect(fresh, ended)
+	if !ok || e.UTF8() {
+		rest := bytes.TrimPrefix(fresh, []byte(markUTF8))
+		return fresh[:copy(fresh, rest)]
 	}
-	return fresh
+	r.Encoding = e
+	r.src = e.Reader(io.MultiReader(bytes.NewReader(bytes.Clone(fresh)), r.src))
+	return nil
 }
-
-// decode inserts a decoder between the file and the buffer.
-func (r *Reader) decode(rest []byte, order binary.ByteOrder) []byte {
-	r.src = UTF16(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), r.src), order)
-	n, err := io.ReadAtLeast(r.src, r.buf[r.have:], 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.src = failing{err}
-	}
-	return r.buf[r.have : r.have+n]
-}
-
-// failing returns an error again that occurred too early to be returned.
-type failing struct{ err error }
-
-// Read returns the error.
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

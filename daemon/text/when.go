@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+// InZone formats an instant for people, in a time zone and with the name of its time: "2026-11-21 09:00 CET"; "-" for none.
+func InZone(t time.Time, zone *time.Location, seconds bool) string {
+	switch {
+	case t.IsZero():
+		return "-"
+	case seconds:
+		return t.In(zone).Format("2006-01-02 15:04:05 MST")
+	}
+	return t.In(zone).Format("2006-01-02 15:04 MST")
+}
+
 // Soon returns a coming instant for a list: "in 40 s", "in 3 min", else as When.
 func Soon(t, now time.Time, seconds bool) string {
 	switch left := t.Sub(now); {

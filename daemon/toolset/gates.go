@@ -2,7 +2,6 @@ package toolset
 
 import (
 	"context"
-	"strings"
 
 	"hob/config"
 	"hob/daemon/sandbox"
@@ -23,8 +22,6 @@ func (b *Deps) Gates(now func() (Set, *config.Snapshot), p gates.Evaluator) *gat
 			return NewSandbox(ctx, b.home(), &open)
 		}}
 	}
-	noModel := p.NoModelFor
-	p.NoModelFor = func(prompt string) bool { return !strings.HasPrefix(prompt, "say:") && noModel(prompt) }
 	p.Spawn, p.Registry, p.Marked, p.Environ, p.Instance = b.Spawn, b.Registry, b.Marked, b.Environ, b.Instance
 	return &p
 }

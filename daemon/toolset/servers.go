@@ -47,7 +47,7 @@ func (b *Deps) ServerSandbox(ctx context.Context, c *config.Snapshot, name strin
 		}
 	}
 	open := *c
-	open.Tools.Exec.Network, open.Tools.Exec.Binds = s.Network, s.Binds
+	open.Tools.Exec.Network, open.Tools.Exec.Sockets, open.Tools.Exec.Binds = s.Network, false, s.Binds
 	if open.Tools.Exec.Sandbox == string(sandbox.Off) {
 		return nil, nil //nolint:nilnil // no sandbox, as the owner wants it
 	}
@@ -66,6 +66,11 @@ func (b *Deps) ServerSandbox(ctx context.Context, c *config.Snapshot, name strin
 		return nil, fmt.Errorf("MCP servers run only in the sandbox, which does not work here (%s; %s)", state.Why, state.Hint)
 	}
 	return box, nil
+}
+
+// Program finds a program that hob starts outside of every sandbox, as sandbox.Program does.
+func (b *Deps) Program(ctx context.Context, c *config.Snapshot, name string) (string, error) {
+	return NewSandbox(ctx, b.home(), c).Program(name)
 }
 
 // inside reports whether path is dir or below it, after symbolic links.

@@ -128,11 +128,11 @@ func (h *ToolHooks) run(ctx context.Context, hook ToolHook, in HookedCall) (stri
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
 	defer cancel()
-	shell := []string{"/bin/sh", "-c"} // a fixed path: a command in the sandbox may have put another shell into PATH
+	shell := []string{"/bin/sh", "-c", "--"} // a fixed path: a command in the sandbox may have put another shell into PATH
 	if runtime.GOOS == "windows" {
 		shell = []string{"cmd", "/C"}
 	}
-	cmd := exec.CommandContext(ctx, shell[0], shell[1], hook.Command) // #nosec G204 -- the owner's own command
+	cmd := exec.CommandContext(ctx, shell[0], append(shell[1:], hook.Command)...) // #nosec G204 -- the owner's own command
 	cmd.Dir, cmd.Env, cmd.Stdin = h.Dir, h.Environ, bytes.NewReader(doc)
 	cmd.WaitDelay = time.Second
 	end := group(cmd)

@@ -122,7 +122,7 @@ func (b *Deps) Build(ctx context.Context, c *config.Snapshot) (Set, error) {
 		b.Log.Warn("the owner's home folder is unknown, so ~ cannot be resolved", "err", err)
 	}
 	k := Set{Sandbox: NewSandbox(ctx, b.home(), c), core: c.Tools.Core}
-	files := fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: Roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote}
+	files := fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: Roots(c.Tools.Roots, home), Binds: binds(c, b.Workspace, home), Marked: b.foreign, Wrote: b.Wrote}
 	if k.Guard, err = fsguard.New(files); err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
 	}

@@ -58,8 +58,3 @@ func (s Jobs) beat(ctx context.Context, h Heartbeat, old scheduler.Job) error {
 	}
 	return s.replace(ctx, old, j)
 }
-
-// hidden reports whether lists omit a job: the heartbeat, if its file asks for nothing and it was never due.
-func (s Jobs) hidden(ctx context.Context, j scheduler.Job) bool {
-	return j.Name == scheduler.Heartbeat && j.Last.IsZero() && !s.Asked(ctx)
-}

@@ -16,9 +16,8 @@ import (
 
 // jobRows keeps jobs in memory.
 type jobRows struct {
-	list  []scheduler.Job
-	puts  int
-	asked bool
+	list []scheduler.Job
+	puts int
 }
 
 func (r *jobRows) JobRows(context.Context, event.Filter) ([]scheduler.Job, error) { return r.list, nil }
@@ -71,10 +70,9 @@ func (r *jobRows) Record(_ context.Context, changes ...tools.Change) error {
 
 func (r *jobRows) jobs(now time.Time) triggers.Jobs {
 	return triggers.Jobs{
-		NoModelFor: func(string) bool { return false },
-		Rows:       r, Zone: func() *time.Location { return time.UTC }, Now: func() time.Time { return now }, Reach: func(event.Address) bool { return true },
-		Asked: func(context.Context) bool { return r.asked },
-		Tool:  func(string) bool { return true }, Costs: triggers.Costs{
+		Prompts: event.Prompts{NoModel: func() bool { return false }, Understands: func(string) bool { return false }},
+		Rows:    r, Zone: func() *time.Location { return time.UTC }, Now: func() time.Time { return now }, Unheard: func(event.Address) string { return "" },
+		Tool: func(string) bool { return true }, Costs: triggers.Costs{
 			Mean:  func(context.Context, int64, time.Time) (scheduler.Cost, error) { return scheduler.Cost{}, nil },
 			Price: func() (int64, int64, bool) { return 0, 0, true },
 		},
@@ -121,7 +119,7 @@ func TestHeartbeatOfTheConfig(t *testing.T) {
 	}
 }
 
-// It is listed once something is asked of it, or it came due; only the config changes it.
+// N47: it is listed from the start; only the config changes it.
 func TestHeartbeatInLists(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	r := &jobRows{}
@@ -129,22 +127,8 @@ func TestHeartbeatInLists(t *testing.T) {
 	if _, err := d.Sync(t.Context(), nil, triggers.Heartbeat{Enabled: true, Every: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	shown := func() int {
-		list, err := d.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list)
-	}
-	if shown() != 0 {
-		t.Error("it is listed although nobody asks for it")
-	}
-	if r.asked = true; shown() != 1 {
-		t.Error("it is not listed although HEARTBEAT.md asks for something")
-	}
-	r.asked, r.list[0].Last = false, now
-	if shown() != 1 {
-		t.Error("it is not listed although it came due")
+	if list, err := d.List(t.Context()); err != nil || len(list) != 1 || list[0].Name != "heartbeat" {
+		t.Errorf("listed are %+v, %v", list, err)
 	}
 	_, _, err := d.Plan(t.Context(), scheduler.Draft{ID: 1, When: "every 5m", Now: now})
 	if err == nil || !strings.Contains(err.Error(), "[heartbeat]") {
@@ -217,7 +201,7 @@ func TestGateOfTheConfig(t *testing.T) {
 		t.Errorf("%d changes of a gate were stored, want 3", r.puts)
 	}
 	in = scheduler.Draft{Every: "1h", Prompt: "x", GateMode: "exit"}
-	if err := triggers.CheckJob(wanted()[0].Decode, "UTC", now); err == nil || !strings.HasPrefix(err.Error(), "gate: ") {
+	if _, _, err := triggers.CheckJob(wanted()[0].Decode, "UTC", now); err == nil || !strings.HasPrefix(err.Error(), "gate: ") {
 		t.Errorf("a mode without a command: %v", err)
 	}
 }

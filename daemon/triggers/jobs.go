@@ -25,16 +25,15 @@ type JobRows interface {
 
 // Jobs is the service for jobs: the tools, the API and the config create, list and change jobs through it. Every field must be set.
 type Jobs struct {
-	Rows  JobRows
-	Fires func(ctx context.Context, f event.Filter) ([]api.Fire, error) // newest first
-	Zone  func() *time.Location                                         // the owner's
-	Now   func() time.Time
-	Reach func(event.Address) bool   // reports whether something can be sent there
-	Asked func(context.Context) bool // reports whether HEARTBEAT.md asks for something
-	Tool  func(name string) bool     // reports whether there is such a tool
-	Costs Costs
+	Rows    JobRows
+	Fires   func(ctx context.Context, f event.Filter) ([]api.Fire, error) // newest first
+	Zone    func() *time.Location                                         // the owner's
+	Now     func() time.Time
+	Unheard func(event.Address) string // why nothing that is sent there would arrive; "": it would
+	Tool    func(name string) bool     // reports whether there is such a tool
+	Costs   Costs
 
-	NoModelFor func(prompt string) bool // reports whether no model is there that could do what a prompt says
+	event.Prompts
 }
 
 var _ automation.Jobs = Jobs{}
@@ -54,9 +53,7 @@ func (s Jobs) Next(ctx context.Context, f event.Filter) ([]scheduler.View, error
 	jobs, err := s.Rows.JobRows(ctx, f)
 	list := make([]scheduler.View, 0, len(jobs))
 	for _, j := range jobs {
-		if !s.hidden(ctx, j) {
-			list = append(list, j.View(s.Now()))
-		}
+		list = append(list, s.view(j))
 	}
 	return list, err
 }

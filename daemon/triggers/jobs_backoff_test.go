@@ -49,7 +49,7 @@ func TestNoModelForTheHeartbeat(t *testing.T) {
 		t.Fatal(off, err)
 	}
 	noModel := true
-	d.NoModelFor = func(string) bool { return noModel }
+	d.NoModel = func() bool { return noModel }
 	run := func(name string) error {
 		j, err := d.Named(t.Context(), name)
 		if err != nil {

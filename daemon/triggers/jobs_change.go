@@ -41,6 +41,9 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 	if err != nil {
 		return scheduler.View{}, nil, refuseJob(err)
 	}
+	if j.Plain, err = s.Plain(j.Prompt, d.Plain, old.Prompt, old.Plain); err != nil {
+		return scheduler.View{}, nil, refuseJob(err)
+	}
 	wanted := j.Name
 	if j.Name != old.Name { // a new job, or one that is renamed
 		if j.Name, err = s.freeName(ctx, j.Name, d.Name != ""); err != nil {
@@ -48,8 +51,8 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 		}
 	}
 	// A job that nobody would hear of is refused now, not at its first run.
-	if err := s.reachable(j.Deliver); err != nil {
-		return scheduler.View{}, nil, err
+	if why := s.Unheard(j.Deliver); why != "" && j.Deliver != old.Deliver {
+		return scheduler.View{}, nil, tools.Refuse(tools.NotFound, noChannel, "%s", why)
 	}
 	view, err := s.estimated(ctx, j)
 	view.Notes = taken(d, r, old.Session)
@@ -58,6 +61,9 @@ func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tool
 	}
 	if often := j.Often(); often != "" {
 		view.Notes = append(view.Notes, often)
+	}
+	if missing := missingProgram(j); missing != "" {
+		view.Notes = append(view.Notes, missing)
 	}
 	return view, scheduler.Put{Job: j}, err
 }
@@ -106,14 +112,6 @@ func OwnWords(words, prompt string, zone *time.Location, now time.Time) bool {
 	// phrase.Prefix has taken the schedule off; what is left must be ": PROMPT".
 	said, colon := strings.CutPrefix(strings.TrimSpace(rest), ":")
 	return colon && prompt != "" && strings.TrimSpace(said) == strings.TrimSpace(prompt)
-}
-
-// reachable refuses an address without a channel.
-func (s Jobs) reachable(to event.Address) error {
-	if s.Reach(to) {
-		return nil
-	}
-	return tools.Refuse(tools.NotFound, "hob channels list shows the channels; hob channels add makes one", "there is no channel %s", to.Channel())
 }
 
 // jobDelivery is the default address for a job's answers: the chat in which it was made, also hob chat. A job from a command line answers to
@@ -185,7 +183,7 @@ func (s Jobs) Alter(ctx context.Context, view scheduler.View, v automation.Verb,
 	case automation.Resume:
 		return s.resume(j)
 	case automation.RunNow:
-		if j.Name == scheduler.Heartbeat && !strings.HasPrefix(j.Prompt, "say:") && s.NoModelFor(j.Prompt) { // the built-in interpreter would not understand what stands in the file
+		if j.Name == scheduler.Heartbeat && !strings.HasPrefix(j.Prompt, "say:") && s.NoModel() { // the built-in interpreter would not understand what stands in the file
 			return view, nil, tools.Refuse(tools.ConfigError, "connect one with: hob setup", "the heartbeat cannot run: no model is connected")
 		}
 		return view, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, key, s.Now())}, nil

@@ -185,8 +185,8 @@ func TestNotesOfAJob(t *testing.T) {
 		{scheduler.Draft{}, scheduler.Draft{Allow: "exec"}, "isolated", []string{apart}},
 		{scheduler.Draft{Session: "isolated"}, scheduler.Draft{Allow: "exec"}, "isolated", nil},
 		{scheduler.Draft{}, scheduler.Draft{Allow: "exec", Session: "isolated"}, "isolated", nil},
-		{scheduler.Draft{}, scheduler.Draft{When: "every other tuesday"}, "main", []string{nine}},
-		{scheduler.Draft{When: "every weekday"}, scheduler.Draft{Prompt: "y"}, "main", nil},
+		{scheduler.Draft{}, scheduler.Draft{When: "every other tuesday"}, "auto", []string{nine}},
+		{scheduler.Draft{When: "every weekday"}, scheduler.Draft{Prompt: "y"}, "auto", nil},
 		{scheduler.Draft{Allow: "exec"}, scheduler.Draft{Allow: scheduler.NoRights}, "isolated", nil},
 	} {
 		r := &jobRows{}
@@ -227,6 +227,22 @@ func TestPauseAndResumeTwice(t *testing.T) {
 		r.list[0].Paused, view.ID = c.paused, 1
 		if _, change, err := r.jobs(now).Alter(t.Context(), view, c.verb, "k"); err != nil || change != c.want {
 			t.Errorf("%s, paused %v: %+v, %v", c.verb, c.paused, change, err)
+		}
+	}
+}
+
+// F6: a gate whose program is not there is said when the job is made. Words of the shell and paths are left to the run.
+func TestAGateThatCannotRunIsSaid(t *testing.T) {
+	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
+	for command, want := range map[string][]string{
+		"no_such_command_x --all": {"the program no_such_command_x of its gate is not in the PATH: until it is there, the job does not run"},
+		"exit:no_such_command_x":  {"the program no_such_command_x of its gate is not in the PATH: until it is there, the job does not run"},
+		"go version":              nil,
+		"test -e x":               nil,
+		"./here/some.sh":          nil,
+	} {
+		if j := madeJob(t, &jobRows{}, now, scheduler.Draft{Every: "1h", Prompt: "x", GateText: command}); !slices.Equal(j.Notes, want) {
+			t.Errorf("%s: %q, want %q", command, j.Notes, want)
 		}
 	}
 }

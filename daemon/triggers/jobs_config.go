@@ -27,18 +27,19 @@ func decodeJob(name string, decode func(any) error) (d scheduler.Draft, wrong, e
 }
 
 // CheckJob returns the mistakes in a section. Each line of the error begins with the key that it is about.
-// timezone is the owner's zone of the same config; an unknown one is reported elsewhere, and counts as UTC here.
-func CheckJob(decode func(any) error, timezone string, now time.Time) error {
+// timezone is the owner's zone of the same config; an unknown one is reported elsewhere, and counts as UTC here. stops says what keeps the
+// job from running here.
+func CheckJob(decode func(any) error, timezone string, now time.Time) (j scheduler.Job, stops string, err error) {
 	d, wrong, err := decodeJob("x", decode)
 	if err != nil {
-		return err
+		return j, "", err
 	}
 	zone, err := scheduler.Zone(timezone)
 	if err != nil {
 		zone = time.UTC
 	}
-	_, _, err = scheduler.New(d, zone, now)
-	return errors.Join(err, wrong)
+	j, _, err = scheduler.New(d, zone, now)
+	return j, missingProgram(j), errors.Join(err, wrong)
 }
 
 // JobKeys describes the keys of a section [jobs.NAME].

@@ -3,8 +3,10 @@ package triggers
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
 	"hob/scheduler"
@@ -23,7 +25,7 @@ type Costs struct {
 
 // estimated returns a job as people and models see it, with its estimated cost per month. A job without further runs has no estimate.
 func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, error) {
-	view := j.View(s.Now())
+	view := s.view(j)
 	if view.Broken != "" || view.Done {
 		return view, nil
 	}
@@ -39,8 +41,18 @@ func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, e
 	if err != nil {
 		return view, fmt.Errorf("estimate job %s: %w", j.Name, err)
 	}
+	if view.NeedsModel {
+		e.Free, e.Text = false, strings.TrimSuffix(e.Text, ", free")+"; "+event.NeedsModel
+	}
 	view.Estimate = &e
 	return view, nil
+}
+
+// view returns a job as people and models see it, without its estimated cost.
+func (s Jobs) view(j scheduler.Job) scheduler.View {
+	v := j.View(s.Now())
+	v.NeedsModel = s.Lacks(j.Prompt, j.Plain)
+	return v
 }
 
 // permissions combines a draft with the job that it changes into the rights and limits of the job. Taint stays.

@@ -20,8 +20,8 @@ func newJobs(t *testing.T) (triggers.Jobs, *store.Store) {
 	t.Helper()
 	s := storetest.Fresh(t)
 	return triggers.Jobs{
-		NoModelFor: func(string) bool { return false },
-		Rows:       s.Jobs, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
+		Prompts: event.Prompts{NoModel: func() bool { return false }, Understands: func(string) bool { return false }},
+		Rows:    s.Jobs, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Unheard: func(event.Address) string { return "" },
 		Tool: func(name string) bool { return name == "read" || name == "grep" },
 		Costs: triggers.Costs{
 			Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
@@ -99,7 +99,7 @@ func TestLimitsInTheConfig(t *testing.T) {
 			t.Errorf("of %+v: %+v, %v", in, j.Permissions, err)
 		}
 	}
-	if err := triggers.CheckJob(section(scheduler.Draft{MaxTokens: 10}), "UTC", time.Now()); err == nil || !strings.HasPrefix(err.Error(), "max_tokens: ") {
+	if _, _, err := triggers.CheckJob(section(scheduler.Draft{MaxTokens: 10}), "UTC", time.Now()); err == nil || !strings.HasPrefix(err.Error(), "max_tokens: ") {
 		t.Errorf("10 tokens: %v", err)
 	}
 }

@@ -77,6 +77,9 @@ func (s Jobs) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 	if err != nil {
 		return err
 	}
+	if j.Plain, err = s.Plain(j.Prompt, d.Plain, old.Prompt, old.Plain); err != nil {
+		return err
+	}
 	return s.replace(ctx, old, j)
 }
 

@@ -29,11 +29,13 @@ type WatchRows interface {
 
 // Watches is the service for file watches: the tools, the API and the config create, list and change watches through it. Every field must be set.
 type Watches struct {
-	Rows  WatchRows
-	Guard func() *fsguard.Guard // as the config says now
-	Now   func() time.Time
-	Reach func(event.Address) bool // reports whether something can be sent there
-	Most  func() int               // how many folders the system can watch; 0: not known
+	Rows    WatchRows
+	Guard   func() *fsguard.Guard // as the config says now
+	Now     func() time.Time
+	Unheard func(event.Address) string // why nothing that is sent there would arrive; "": it would
+	Most    func() int                 // how many folders the system can watch; 0: not known
+
+	event.Prompts
 }
 
 var _ automation.Watches = Watches{}
@@ -93,19 +95,25 @@ func (s Watches) Crowded(ctx context.Context, view filewatch.View) string {
 // countingFor limits the time for counting the folders of a new watch, because the caller waits for it.
 const countingFor = 300 * time.Millisecond
 
-// waiting notes the first path of a watch that does not exist; of a pattern, the folder before it.
+// waiting notes that a watch needs a model that is not there, and the first path of a watch that does not exist; of a pattern, the folder before it.
 // Lists show that path, so that the owner sees why nothing fires.
 func (s Watches) waiting(view filewatch.View) filewatch.View {
-	for _, path := range view.Paths {
+	view.NeedsModel = s.Lacks(view.Prompt, view.Plain)
+	view.Waits = absentPath(view.Paths, s.Guard())
+	return view
+}
+
+// absentPath returns the first path that does not exist, "" if all do; of a pattern, the folder before it.
+func absentPath(paths []string, g *fsguard.Guard) string {
+	for _, path := range paths {
 		for strings.ContainsAny(path, "*?[{") && path != filepath.Dir(path) {
 			path = filepath.Dir(path)
 		}
-		if place, err := s.Guard().Resolve("", path); err == nil && !place.Exists() {
-			view.Waits = path
-			break
+		if place, err := g.Resolve("", path); err == nil && !place.Exists() {
+			return path
 		}
 	}
-	return view
+	return ""
 }
 
 // Plan turns a draft into a new watch. It stores nothing: the caller commits the change, usually after an approval.
@@ -121,6 +129,9 @@ func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, t
 	if err != nil {
 		return filewatch.View{}, nil, refuseWatch(err)
 	}
+	if w.Plain, err = s.Plain(w.Prompt, d.Plain, "", false); err != nil {
+		return filewatch.View{}, nil, refuseWatch(err)
+	}
 	// A turn that has read foreign text cannot give the right to read the files.
 	if owner && !d.Permissions.Tainted {
 		w.Allow = append(w.Allow, readable(w)...)
@@ -128,10 +139,12 @@ func (s Watches) Plan(ctx context.Context, d filewatch.Draft) (filewatch.View, t
 	if w.Name, err = s.freeName(ctx, w.Name, d.Name != ""); err != nil {
 		return filewatch.View{}, nil, err
 	}
-	if !s.Reach(w.Deliver) {
-		return filewatch.View{}, nil, tools.Refuse(tools.NotFound, "hob channels list shows the channels; hob channels add makes one", "there is no channel %s", w.Deliver.Channel())
+	if why := s.Unheard(w.Deliver); why != "" {
+		return filewatch.View{}, nil, tools.Refuse(tools.NotFound, noChannel, "%s", why)
 	}
-	return w.View(filewatch.Progress{}), filewatch.Put{Watch: w}, nil
+	view := w.View(filewatch.Progress{})
+	view.NeedsModel = s.Lacks(w.Prompt, w.Plain)
+	return view, filewatch.Put{Watch: w}, nil
 }
 
 // watchTrust is the trust of the runs of every watch, also of the owner's: they read file names and texts that anybody may have written.

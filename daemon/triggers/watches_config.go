@@ -15,27 +15,27 @@ import (
 	"hob/scheduler/filewatch"
 )
 
-// watchOf makes the watch of a section [watches.NAME].
+// watchOf makes the watch of a section [watches.NAME]. plain is the key of that name, nil without it.
 // g resolves the paths and refuses hob's own state. The time is the watch's creation.
-func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Time) (filewatch.Watch, error) {
+func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Time) (w filewatch.Watch, plain *bool, err error) {
 	var d filewatch.Draft
 	if err := decode(&d); err != nil {
-		return filewatch.Watch{}, err
+		return filewatch.Watch{}, nil, err
 	}
 	allow, wrong := policy.RightsOfOthers(strings.Join(d.Rights, ","), fsguard.Absolute)
 	d.Name, d.Origin, d.Trust, d.Typed, d.Permissions.Allow = name, OriginConfig, watchTrust, true, allow
-	w, err := filewatch.New(d, g, now)
+	w, err = filewatch.New(d, g, now)
 	if wrong != nil {
 		err = errors.Join(err, fmt.Errorf("allow: %w", wrong))
 	}
 	// The section was written by the owner, so its runs may read the files that it names.
 	w.Allow = append(w.Allow, readable(w)...)
-	return w, err
+	return w, d.Plain, err
 }
 
 // CheckWatch returns the mistakes in a section. Each line of the error begins with the key that it is about. It does not depend on hob's own
-// folders.
-func CheckWatch(decode func(any) error, now time.Time) error {
+// folders. waits is the first path that does not exist here.
+func CheckWatch(decode func(any) error, now time.Time) (w filewatch.Watch, waits string, err error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "" // then "~" leads nowhere
@@ -44,10 +44,10 @@ func CheckWatch(decode func(any) error, now time.Time) error {
 	nowhere := filepath.Join(os.TempDir(), "hob-nowhere")
 	g, err := fsguard.New(fsguard.Config{Workspace: filepath.Join(nowhere, "workspace"), State: filepath.Join(nowhere, "state"), Home: home})
 	if err != nil {
-		return fmt.Errorf("paths: %w", err)
+		return w, "", fmt.Errorf("paths: %w", err)
 	}
-	_, err = watchOf("x", decode, g, now)
-	return err
+	w, _, err = watchOf("x", decode, g, now)
+	return w, absentPath(w.Paths, g), err
 }
 
 // WatchKeys describes the keys of a section [watches.NAME].

@@ -46,8 +46,11 @@ func (s Watches) sync(ctx context.Context, want Wanted, old filewatch.Watch) err
 	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" {
 		return event.NewFault(event.Clash, "rename one of them", "there is a watch named %s already, made at run time", want.Name)
 	}
-	w, err := watchOf(want.Name, want.Decode, s.Guard(), s.Now())
+	w, asked, err := watchOf(want.Name, want.Decode, s.Guard(), s.Now())
 	if err != nil {
+		return err
+	}
+	if w.Plain, err = s.Plain(w.Prompt, asked, old.Prompt, old.Plain); err != nil {
 		return err
 	}
 	var changes []tools.Change

@@ -85,7 +85,7 @@ func newWatches(t *testing.T) (triggers.Watches, *watchRows, string) {
 	r := &watchRows{progress: map[int64]filewatch.Progress{}}
 	return triggers.Watches{
 		Rows: r, Guard: func() *fsguard.Guard { return g }, Now: func() time.Time { return time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC) },
-		Reach: func(to event.Address) bool { return to != "telegram:5" }, Most: func() int { return 3 },
+		Unheard: offAt("telegram:5"), Most: func() int { return 3 },
 	}, r, dir
 }
 
@@ -326,7 +326,7 @@ func TestCheckOfAWatchSection(t *testing.T) {
 		"paths = [\"d\"]\nprompt = \"x\"\nsettle = \"1ms\"\ndeliver = \"nowhere\"": "settle",
 		"prompt = \"x\"\nallow = [\"write:/e\"]\n":                                 "files, folders or globs\nallow: right write:/e", // both are told
 	} {
-		err := triggers.CheckWatch(watchSections(t, "[watches.w]\n"+doc)[0].Decode, time.Now())
+		_, _, err := triggers.CheckWatch(watchSections(t, "[watches.w]\n"+doc)[0].Decode, time.Now())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", doc, err, want)
 		}

@@ -35,12 +35,13 @@ type WebhookConfig struct {
 	Inbox   WebhookInbox
 	Secret  func(ctx context.Context, name, ref string) (string, error) // the value of a reference, kept out of logs from then on
 	Safe    func(ctx context.Context) (why string, err error)           // safe mode; "": it is off
-	Reach   func(event.Address) bool                                    // reports whether something can be sent there
+	Unheard func(event.Address) string                                  // why nothing that is sent there would arrive; "": it would
 	Address func() string                                               // host:port of the API
 	HTTP    *http.Client                                                // for tests of a hook
 	Clock   sys.Clock
 	IDs     sys.IDs
 	Log     *slog.Logger
+	event.Prompts
 }
 
 // Webhooks makes, shows and receives webhooks. It is safe for concurrent use.
@@ -65,7 +66,7 @@ func (d *Webhooks) shown(h webhook.Hook) webhook.View {
 	}
 	return webhook.View{
 		ID: h.ID, Name: h.Name, Kind: string(h.Kind), URL: d.url(h.Name), Prompt: h.Prompt, Deliver: h.Deliver, Tolerance: h.Tolerance.String(), MaxBody: h.MaxBody,
-		PerMinute: h.PerMinute, Once: once, Header: h.Header, Allow: h.Allow, Origin: h.Origin, Paused: h.Paused, Broken: h.Broken, Failures: h.Failures, Created: h.Created,
+		PerMinute: h.PerMinute, Once: once, Header: h.Header, Allow: h.Allow, Origin: h.Origin, Plain: h.Plain, NeedsModel: d.Lacks(h.Prompt, h.Plain), Paused: h.Paused, Broken: h.Broken, Failures: h.Failures, Created: h.Created,
 	}
 }
 

@@ -27,8 +27,11 @@ func (d *Webhooks) Add(ctx context.Context, name string, in webhook.Texts) (webh
 	if err != nil {
 		return webhook.Made{}, invalid(err)
 	}
-	if !d.Reach(h.Deliver) {
-		return webhook.Made{}, event.NewFault(event.Missing, "hob channels list shows the channels; hob channels add makes one", "there is no channel %s", h.Deliver.Channel())
+	if h.Plain, err = d.Plain(h.Prompt, draft.Plain, "", false); err != nil {
+		return webhook.Made{}, err
+	}
+	if why := d.Unheard(h.Deliver); why != "" {
+		return webhook.Made{}, event.NewFault(event.Missing, noChannel, "%s", why)
 	}
 	made := webhook.Made{}
 	lines := joined(draft.Secret, draft.OldSecret)

@@ -317,7 +317,7 @@ func TestAllThatIsWrongWithASection(t *testing.T) {
 		*to.(*webhook.Draft) = in
 		return nil
 	}
-	err := triggers.CheckWebhook("a", decode, now)
+	_, err := triggers.CheckWebhook("a", decode, now)
 	if err == nil {
 		t.Fatal("it is taken")
 	}

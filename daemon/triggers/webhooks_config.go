@@ -90,13 +90,12 @@ func firsts(errs ...error) error {
 }
 
 // CheckWebhook returns the mistakes in a section. Each line of the error begins with the key that it is about. No secret is resolved.
-func CheckWebhook(name string, decode func(any) error, now time.Time) error {
+func CheckWebhook(name string, decode func(any) error, now time.Time) (webhook.Hook, error) {
 	in, err := decodeWebhook(name, decode)
 	if err != nil {
-		return err
+		return webhook.Hook{}, err
 	}
-	_, err = webhookOf(in, now)
-	return err
+	return webhookOf(in, now)
 }
 
 // WebhookSecrets returns the secret references of a section, by their keys. Mistakes in the section are left to CheckWebhook.

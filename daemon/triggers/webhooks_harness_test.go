@@ -65,7 +65,7 @@ func newWebhookHarness(t *testing.T) *webhookHarness {
 	r.store = storetest.Fresh(t, func(o *store.Options) { o.Clock, o.Log = c, log })
 	r.Webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
 		Rows: r.store.Webhooks, Inbox: r.store.Webhooks, Secret: r.secret, Safe: r.store.Settings.SafeMode,
-		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
+		Unheard: offAt("nowhere:1"), Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
 		HTTP: http.DefaultClient, Clock: c, IDs: sys.RandomIDs(), Log: log,
 	})
 	r.handler = server.New(server.Deps{Webhooks: r.Webhooks, Log: log})
@@ -171,3 +171,13 @@ func (r *webhookHarness) count(query string, args ...any) (n int) {
 }
 
 func (r *webhookHarness) inbox() int { return r.count("SELECT count(*) FROM inbox") }
+
+// offAt says of one address that it has no channel.
+func offAt(address event.Address) func(event.Address) string {
+	return func(to event.Address) string {
+		if to == address {
+			return "there is no channel " + to.Channel()
+		}
+		return ""
+	}
+}

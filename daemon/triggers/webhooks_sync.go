@@ -53,6 +53,9 @@ func (d *Webhooks) sync(ctx context.Context, w Wanted, old webhook.Hook) error {
 	if err != nil {
 		return err
 	}
+	if h.Plain, err = d.Plain(h.Prompt, in.Plain, old.Prompt, old.Plain); err != nil {
+		return err
+	}
 	lines := joined(in.Secret, in.OldSecret)
 	if old.ID != 0 {
 		_, before, err := d.Rows.Named(ctx, w.Name)

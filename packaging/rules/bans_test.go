@@ -141,6 +141,44 @@ func checkSleep(all []source) []string {
 	return found
 }
 
+// readByPrograms are the files that write times for programs: protocols, stored values, keys, JSON and schedules.
+var readByPrograms = words(`config/settings.go daemon/account/google/google.go daemon/account/google/calendar.go daemon/api/client/logs.go daemon/logfile/writer.go
+	daemon/store/outbox_quiet.go daemon/store/fires.go daemon/store/backup_schedule.go scheduler/spec/spec.go scheduler/phrase/moment.go scheduler/change.go scheduler/slots.go
+	channels/irc/line.go cmd/hob/cron_next.go cmd/hob/version.go cmd/hob/importer/openclaw.go cmd/hob/importer/plan.go tools/runtime/changed.go tools/runtime/keys.go
+	tools/anthropic/anthropic.go tools/calendar/list.go`)
+
+// checkTimes keeps times in RFC 3339, and times of day in UTC, out of texts for people (N32): those have the owner's zone, by text.InZone.
+func checkTimes(all []source) []string {
+	var found []string
+	for _, s := range shipped(all) {
+		if slices.Contains(readByPrograms, s.path) {
+			continue
+		}
+		ast.Inspect(s.tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 1 {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Format" {
+				return true
+			}
+			layout, named := call.Args[0].(*ast.SelectorExpr)
+			literal, written := call.Args[0].(*ast.BasicLit)
+			utc, called := sel.X.(*ast.CallExpr)
+			if called {
+				on, is := utc.Fun.(*ast.SelectorExpr)
+				called = is && on.Sel.Name == "UTC"
+			}
+			if named && strings.HasPrefix(layout.Sel.Name, "RFC3339") || called && written && strings.Contains(literal.Value, "15:04") {
+				found = append(found, s.at(call.Pos())+": a time for programs: people get it from text.InZone, in the owner's zone")
+			}
+			return true
+		})
+	}
+	return found
+}
+
 // checkBackground keeps roots of contexts in main and in tests.
 func checkBackground(all []source) []string {
 	var found []string

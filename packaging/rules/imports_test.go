@@ -2,7 +2,6 @@ package rules_test
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -43,11 +42,12 @@ var table = []row{
 	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn daemon/modelapi"), event: true},                                                     // voice notes become words
 	{pkg: "daemon/embed", may: words("config daemon/agent/turn daemon/modelapi"), event: true},                                                          // texts become vectors
 	{pkg: "daemon/modelapi", may: words("daemon/agent/turn")},                                                                                           // one request to a server of OpenAI's API beside the chat
+	{pkg: "daemon/record", event: true}, // the raw exchange with a server as a file
 	{pkg: "daemon/policy", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/policy tools"), event: true},
 	{pkg: "channels/all", may: words("channels channels/*")},
-	{pkg: "tools/all", may: words("tools tools/* tools/fs/document daemon/sandbox")},
+	{pkg: "tools/all", may: words("tools tools/* tools/fs/document daemon/sandbox"), event: true},
 	{pkg: "channels/markup"},                       // Markdown in each platform's form: texts only
 	{pkg: "channels/poll", may: words("channels")}, // receiving: what all adapters share
 	{pkg: "channels/wire", may: words("channels")}, // HTTP: what the adapters that speak it share
@@ -63,10 +63,10 @@ var table = []row{
 	{pkg: "daemon/llm/all", may: words("daemon/llm daemon/llm/*")},
 	{pkg: "daemon/llm/catalog", may: words("config daemon/agent/turn daemon/llm daemon/llm/builtin scheduler/phrase"), event: true}, // the config's sections become models
 	{pkg: "daemon/oauth", event: true}, // signing in to services of others
-	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/oauth"), event: true},                                   // a backend
-	{pkg: "daemon/artifacts", may: words("tools tools/sessions"), event: true},                                                  // what it opens is read by a tool
-	{pkg: "daemon/mcp", may: words("config daemon/api daemon/oauth daemon/sandbox tools tools/mcp tools/runtime"), event: true}, // connections to MCP servers
-	{pkg: "daemon/account", may: words("daemon/api daemon/oauth tools tools/calendar"), event: true},                            // the owner's accounts at services
+	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/oauth"), event: true},                                                 // a backend
+	{pkg: "daemon/artifacts", may: words("tools tools/sessions"), event: true},                                                                // what it opens is read by a tool
+	{pkg: "daemon/mcp", may: words("config daemon/api daemon/oauth daemon/record daemon/sandbox tools tools/mcp tools/runtime"), event: true}, // connections to MCP servers
+	{pkg: "daemon/account", may: words("daemon/api daemon/oauth tools tools/calendar"), event: true},                                          // the owner's accounts at services
 	{pkg: "daemon/account/all", may: words("daemon/account daemon/account/* daemon/oauth tools tools/anthropic tools/gmail tools/linkedin")},
 	{pkg: "daemon/account/*", may: words("daemon/oauth tools tools/calendar tools/gmail"), event: true}, // one kind of account
 	{pkg: "daemon/skills", may: words("daemon/api tools tools/skills"), event: true},                    // folders that the owner accepts: read, hashed, copied
@@ -77,14 +77,14 @@ var table = []row{
 	{pkg: "daemon/api/completions", may: words("daemon/api daemon/llm"), event: true}, // OpenAI's protocol: requests and answers
 	{pkg: "daemon/mcpserver", may: words("daemon/api tools"), event: true},            // hob's tools by MCP
 	{pkg: "daemon/api/server", may: words("daemon/api daemon/api/completions daemon/mcpserver daemon/agent daemon/agent/turn daemon/policy tools"), event: true},
-	{pkg: "daemon/console", may: words("channels/markup daemon/api daemon/api/client"), event: true},                                                                                            // the terminal's side of the client
-	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/memory daemon/sandbox scheduler scheduler/* tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
-	{pkg: "packaging/bench", may: words("daemon/api/client daemon/store/storetest")},                                                                                                            // measures the program from outside
+	{pkg: "daemon/console", may: words("channels/markup daemon/api daemon/api/client"), event: true},                                                                                                          // the terminal's side of the client
+	{pkg: "daemon/api", may: words("channels daemon/agent/turn daemon/policy daemon/llm daemon/llm/catalog daemon/memory daemon/record daemon/sandbox scheduler scheduler/* tools tools/tasks"), event: true}, // rows and verbs: the types of everybody who has some
+	{pkg: "packaging/bench", may: words("daemon/api/client daemon/store/storetest")},                                                                                                                          // measures the program from outside
 	{pkg: "packaging/*", event: true},
-	{pkg: "cmd/hob/cli", may: words("daemon/api daemon/api/client daemon/console scheduler"), event: true},
-	{pkg: "cmd/hob/setup", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console"), event: true},                     // asks, writes, tries out
-	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/api daemon/api/client daemon/console packaging/service scheduler"), event: true}, // looks from outside
-	{pkg: "cmd/hob/importer", may: words("cmd/hob/cli daemon/api daemon/api/client daemon/console daemon/sqlite scheduler scheduler/spec")},               // reads another program's folder
+	{pkg: "cmd/hob/cli", may: words("config daemon/api daemon/api/client daemon/console scheduler"), event: true},
+	{pkg: "cmd/hob/setup", may: words("cmd/hob/cli config config/* daemon daemon/api daemon/api/client daemon/console"), event: true},                                    // asks, writes, tries out
+	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/api daemon/api/client daemon/console daemon/fsguard packaging/service scheduler"), event: true}, // looks from outside
+	{pkg: "cmd/hob/importer", may: words("cmd/hob/cli daemon/api daemon/api/client daemon/console daemon/sqlite scheduler scheduler/spec")},                              // reads another program's folder
 	{pkg: "cmd/hob", may: words("cmd/hob/cli cmd/hob/doctor cmd/hob/importer cmd/hob/setup config config/* daemon daemon/api daemon/api/client daemon/console daemon/mcpserver packaging packaging/* scheduler scheduler/*"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }
@@ -156,51 +156,6 @@ func checkPlaces(all []source) []string {
 			found = append(found, s.dir+" has no row in the table of imports_test.go: where does it belong?")
 		}
 		seen[s.dir] = true
-	}
-	return found
-}
-
-// maxImports bounds what one package imports of hob's own, leaves and its own parts included. cmd/hob and the lists of plug-ins are free.
-const maxImports = 12
-
-// importRaise lets a package import more, for a reason.
-type importRaise struct {
-	limit  int
-	reason string
-}
-
-// importRaises are the packages that may import more. One that does not need its raise is reported.
-var importRaises = map[string]importRaise{
-	"daemon":          {34, "it connects everything; the accounts are two, whole backups one, texts with numbers as people read them the last one"},
-	"daemon/api":      {13, "rows and verbs: the types of everybody who has some"},
-	"daemon/store":    {18, "the owners of the row types"},
-	"daemon/toolset":  {16, "it makes every tool from the config, and the files, networks, sandbox, memory and vectors that they share"},
-	"daemon/triggers": {13, "it joins the three kinds of triggers"},
-}
-
-// checkImportCount counts the imports of each package.
-func checkImportCount(all []source) []string {
-	imports := map[string]map[string]bool{}
-	for _, s := range shipped(all) {
-		for _, imported := range s.paths() {
-			if to := hob(imported); to != "" && to != s.dir {
-				put(imports, s.dir, to)
-			}
-		}
-	}
-	var found []string
-	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
-		limit, raise := maxImports, importRaises[pkg]
-		if pkg == "cmd/hob" || path.Base(pkg) == "all" {
-			continue
-		}
-		n := len(imports[pkg])
-		if raise.reason != "" && n <= limit {
-			found = append(found, pkg+" does not need its raise any more")
-		}
-		if limit = max(limit, raise.limit); n > limit {
-			found = append(found, fmt.Sprintf("%s imports %d packages of hob's, at most %d", pkg, n, limit))
-		}
 	}
 	return found
 }

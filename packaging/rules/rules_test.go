@@ -15,7 +15,6 @@ func rules() map[string]func([]source) []string {
 	return map[string]func([]source) []string{
 		"imports":       checkImports,
 		"places":        checkPlaces,
-		"import count":  checkImportCount,
 		"templates":     checkTemplates,
 		"test modules":  checkTestModules,
 		"sizes":         checkSizes,
@@ -24,6 +23,7 @@ func rules() map[string]func([]source) []string {
 		"variables":     checkVariables,
 		"go":            checkGo,
 		"sleep":         checkSleep,
+		"times":         checkTimes,
 		"background":    checkBackground,
 		"names":         checkNames,
 		"errors":        checkErrors,

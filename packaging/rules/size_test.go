@@ -12,18 +12,11 @@ import (
 
 // The limits. What counts as code are lines with something other than a comment on them.
 const (
-	maxFile      = 500   // lines, tests too
-	maxFunction  = 80    // lines; in tests not counted, since a table is data
-	maxPackage   = 6_000 // lines of code without tests
-	maxWide      = 9_000 // the same for those in wide
-	minPackage   = 150   // the same: a smaller one needs a reason
-	maxMethods   = 25
-	maxFields    = 20
+	maxFile      = 500 // lines, tests too
+	maxFunction  = 80  // lines; in tests not counted, since a table is data
+	minPackage   = 150 // lines of code without tests: a smaller package needs a reason
 	maxInterface = 5
 )
-
-// wide are packages whose files share more than a border could carry: one transaction writes to many tables, one file is one command.
-var wide = words("daemon/store cmd/hob")
 
 // smallPackages are packages below minPackage, each with its reason.
 var smallPackages = map[string]string{
@@ -33,58 +26,18 @@ var smallPackages = map[string]string{
 	"daemon/fail":     "faults that tests turn on; every package may import it",
 	"daemon/llm/all":  "the list of model backends",
 	"packaging/rules": "its code is tests",
-	"tools/mcp":       "what daemon/mcp and tools/all share: the tools of MCP servers, and the connections that they need",
 }
 
-// raise lets one thing be larger, for a reason. One that is not needed any more is reported.
-type raise struct {
-	what   string // as a check names it
-	limit  int
-	reason string
-}
-
-var raises = []raise{
-	{"daemon/store", 9_620, "the commit of a run reads the backoff itself, a whole backup's database is prepared with the rows that a restore holds, the event of a message says what it comes from, what programs at the endpoint ask is committed with the inbox and the turns, what the owner accepts of MCP servers, is told of them and answers them with its question, and ends with them what the owner permanently allowed about them, the end of the questions about a fact that is gone, and which of several open questions a word answers; all stay in their package"},
-	{"channels/email Channel", 29, "14 are abilities that the seam asks for, 4 come with the audience"},
-	{"channels/matrix Channel", 29, "13 are abilities that the seam asks for, 4 come with the audience"},
-	{"channels/telegram Channel", 27, "13 are abilities that the seam asks for, 4 come with the audience"},
-}
-
-// over is the report of something that is too large, "" when it is not.
-func over(what string, n, limit int, unit string, used map[string]bool) string {
-	for _, r := range raises {
-		if r.what == what && n > limit {
-			used[what] = true
-			limit = r.limit
-		}
-	}
-	if n <= limit {
-		return ""
-	}
-	return fmt.Sprintf("%s has %d %s, at most %d", what, n, unit, limit)
-}
-
-// checkSizes keeps all limits.
+// checkSizes keeps the limits of files, functions and interfaces.
 func checkSizes(all []source) []string {
-	used, there := map[string]bool{}, map[string]bool{}
 	var found []string
 	add := func(what string, n, limit int, unit string) {
-		there[what] = true
-		if text := over(what, n, limit, unit, used); text != "" {
-			found = append(found, text)
+		if n > limit {
+			found = append(found, fmt.Sprintf("%s has %d %s, at most %d", what, n, unit, limit))
 		}
 	}
 	sizesOfFiles(all, add)
-	sizesOfPackages(all, add)
-	sizesOfTypes(all, add)
-	for _, r := range raises {
-		if there[r.what] && !used[r.what] {
-			found = append(found, r.what+" does not need its raise any more")
-		}
-		if r.reason == "" {
-			found = append(found, r.what+" is raised without a reason")
-		}
-	}
+	sizesOfInterfaces(all, add)
 	return found
 }
 
@@ -98,24 +51,6 @@ func sizesOfFiles(all []source, add measure) {
 				add(s.path+" "+f.Name.Name, s.lines(f.Pos(), f.End()), maxFunction, "lines")
 			}
 		}
-	}
-}
-
-func sizesOfPackages(all []source, add measure) {
-	code := map[string]int{}
-	for _, s := range shipped(all) {
-		code[s.dir] += codeLines(s.text)
-	}
-	for _, pkg := range slices.Sorted(maps.Keys(code)) {
-		limit := maxPackage
-		if slices.Contains(wide, pkg) {
-			limit = maxWide
-		}
-		add(pkg, code[pkg], limit, "lines of code")
-	}
-	methods, _ := reachableMethods(all) // by name: systems have their own files
-	for _, owner := range slices.Sorted(maps.Keys(methods)) {
-		add(owner, methods[owner], maxMethods, "methods")
 	}
 }
 
@@ -151,7 +86,7 @@ func receiver(t ast.Expr) string {
 	return "?"
 }
 
-func sizesOfTypes(all []source, add measure) {
+func sizesOfInterfaces(all []source, add measure) {
 	interfaces := map[string]*ast.InterfaceType{}
 	for _, s := range shipped(all) {
 		ast.Inspect(s.tree, func(n ast.Node) bool {
@@ -165,27 +100,12 @@ func sizesOfTypes(all []source, add measure) {
 	}
 	for _, s := range shipped(all) {
 		ast.Inspect(s.tree, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.StructType:
-				add("struct at "+s.at(n.Pos()), fields(n.Fields), maxFields, "fields")
-			case *ast.InterfaceType:
-				add("interface at "+s.at(n.Pos()), abilities(s.dir, n, interfaces, 0), maxInterface, "methods")
+			if i, ok := n.(*ast.InterfaceType); ok {
+				add("interface at "+s.at(i.Pos()), abilities(s.dir, i, interfaces, 0), maxInterface, "methods")
 			}
 			return true
 		})
 	}
-}
-
-// fields counts those of a struct. A row, in which each field has a tag, is as wide as its table: it counts as none.
-func fields(list *ast.FieldList) int {
-	n := 0
-	if !slices.ContainsFunc(list.List, func(f *ast.Field) bool { return f.Tag == nil }) {
-		return 0
-	}
-	for _, f := range list.List {
-		n += max(1, len(f.Names)) // an embedded one has no name
-	}
-	return n
 }
 
 // abilities counts the methods of an interface, those of embedded ones of the same package included.

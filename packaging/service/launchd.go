@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (l launchd) home() string {
 func (l launchd) log() string { return filepath.Join(l.home(), "state", "log", "service.log") }
 
 // plist returns the service definition (launchd.plist(5)). KeepAlive restarts the service after any exit, after at least ten seconds.
-// PATH includes the two places where people install tools.
+// Without a PATH of the owner's shell it includes the two places where people install tools.
 func (l launchd) plist() string {
 	var b strings.Builder
 	// entry writes one key and its value.
@@ -81,7 +82,7 @@ func (l launchd) plist() string {
 	}
 	b.WriteString("\t</array>\n\t<key>EnvironmentVariables</key>\n\t<dict>\n")
 	entry(2, "HOB_HOME", "string", l.home())
-	entry(2, "PATH", "string", "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+	entry(2, "PATH", "string", cmp.Or(l.Path, "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin"))
 	b.WriteString("\t</dict>\n")
 	if l.System {
 		entry(1, "UserName", "string", l.Invoker)

@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type Spec struct {
 	Home    string // hob's home; "": the default of the user that it runs as
 	System  bool   // a service of the whole machine, not of one user
 	Linger  bool   // Install also lets the user's services run without a login (systemd)
+	Path    string // PATH of a user's service, see SearchPath; "": that of the service manager
 }
 
 // Machine describes the machine and the caller.
@@ -81,6 +83,18 @@ type State struct {
 	Says      string    `json:"says,omitempty"`   // the status line of the running process
 	File      string    `json:"file,omitempty"`   // the file that defines the service
 	Lingers   *bool     `json:"lingers,omitzero"` // whether it runs without a login; nil: not applicable
+	Path      string    `json:"path,omitempty"`   // the PATH that its file gives it
+}
+
+// SearchPath returns what a service keeps of a shell's PATH: each absolute folder once, in order. A relative one would mean another folder there.
+func SearchPath(path string) string {
+	var kept []string
+	for _, dir := range filepath.SplitList(path) {
+		if dir = filepath.Clean(dir); filepath.IsAbs(dir) && !slices.Contains(kept, dir) && !strings.ContainsAny(dir, "\n\r\"") {
+			kept = append(kept, dir)
+		}
+	}
+	return strings.Join(kept, string(filepath.ListSeparator))
 }
 
 // For returns the manager of a machine. The error is an *event.Fault if hob supports none.
@@ -95,7 +109,7 @@ func For(m Machine, s Spec) (Manager, error) {
 	case "darwin":
 		return launchd{m, s}, nil
 	}
-	return nil, event.NewFault(event.Clash, "let what starts programs there run: hob up --no-chat", "hob knows no service manager on %s", m.OS)
+	return nil, event.NewFault(event.Clash, "start hob with your own init: hob up --no-chat", "hob knows no service manager on %s", m.OS)
 }
 
 // Installed reports whether a service file exists, either from hob or from a package.

@@ -52,7 +52,7 @@ func (s systemd) unit() string {
 	if s.System {
 		return SystemUnit(s.Program)
 	}
-	return UserUnit(s.Program, s.Spec.Home)
+	return UserUnit(s.Program, s.Spec.Home, s.Path)
 }
 
 // ctl returns a systemctl command line, with the word order that the library uses too.
@@ -171,20 +171,20 @@ func (s systemd) answers(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound):
-		return &event.Fault{Kind: event.Clash, Text: "there is no systemd here (" + platform() + ")", Hint: "let what starts programs here run: " + s.byHand(), Err: err}
+		return &event.Fault{Kind: event.Clash, Text: "there is no systemd here (" + platform() + ")", Hint: "start hob with your own init: " + s.byHand(), Err: err}
 	case s.System:
-		return &event.Fault{Kind: event.Clash, Text: "systemd does not answer", Hint: "if systemd runs this machine, see why: systemctl show --property=Version; if it does not, let what starts programs here run: " + s.byHand(), Err: err}
+		return &event.Fault{Kind: event.Clash, Text: "systemd does not answer", Hint: "if systemd runs this machine, see why: systemctl show --property=Version; if it does not, start hob with your own init: " + s.byHand(), Err: err}
 	}
 	return &event.Fault{
 		Kind: event.Clash, Text: "your service manager, systemctl --user, does not answer", Err: err,
-		Hint: "if systemd runs this machine: sudo loginctl enable-linger " + quote([]string{s.User}) + ", and type this again; if it does not, let what starts programs here run: " + s.byHand(),
+		Hint: "if systemd runs this machine: sudo loginctl enable-linger " + quote([]string{s.User}) + ", and type this again; if it does not, start hob with your own init: " + s.byHand(),
 	}
 }
 
 // byHand is the command of the service, for other programs that start programs.
 func (s systemd) byHand() string {
 	words := []string{s.Program, "up", "--no-chat"}
-	if s.Spec.Home != "" {
+	if s.Spec.Home != "" && (!s.System || Installed(s.Machine, true)) { // a caller without the service of the machine means a home of the own
 		words = append(words, "--home", s.Spec.Home)
 	}
 	return quote(words)
@@ -204,7 +204,7 @@ func Lingers(ctx context.Context, user string) (bool, error) {
 // first error of use.
 func (s systemd) State(ctx context.Context) (State, error) {
 	out, err := command(ctx, s.env(), s.ctl("show", unitName,
-		"--property=LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp,NRestarts,MainPID,StatusText,FragmentPath")...)
+		"--property=LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp,NRestarts,MainPID,StatusText,FragmentPath,Environment")...)
 	if err != nil {
 		if quiet := s.answers(ctx); quiet != nil {
 			return State{}, quiet
@@ -226,6 +226,16 @@ func (s systemd) State(ctx context.Context) (State, error) {
 	return st, nil
 }
 
+// pathOf returns the PATH in the property Environment of systemctl show, which has pairs with blanks between them; one with a blank is in quotes.
+func pathOf(env string) string {
+	if m := pathForm().FindStringSubmatch(env); m != nil {
+		return m[1] + m[2]
+	}
+	return ""
+}
+
+var pathForm = sys.Regexp(`(?:^| )(?:"PATH=([^"]*)"|PATH=([^ ]*))`)
+
 // systemdState parses the output of systemctl show: KEY=value lines, with times in UTC because TZ is set.
 func systemdState(text string) (State, error) {
 	values := map[string]string{}
@@ -240,7 +250,7 @@ func systemdState(text string) (State, error) {
 	}
 	st := State{
 		Manager: "systemd", Installed: values["LoadState"] != "not-found", Enabled: strings.HasPrefix(values["UnitFileState"], "enabled"),
-		Running: active == "active" || active == "reloading", State: active + " (" + values["SubState"] + ")", File: values["FragmentPath"],
+		Running: active == "active" || active == "reloading", State: active + " (" + values["SubState"] + ")", File: values["FragmentPath"], Path: pathOf(values["Environment"]),
 	}
 	for key, field := range map[string]*int{"NRestarts": &st.Restarts, "MainPID": &st.PID} {
 		n, err := strconv.Atoi(values[key])

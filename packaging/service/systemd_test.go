@@ -25,7 +25,7 @@ func TestSystemdLife(t *testing.T) {
 	w.same(w.must("install"), "made ~/.config/systemd/user", "wrote "+unit,
 		"ran systemctl enable --user hob.service", "ran systemctl daemon-reload --user", "ran systemctl start --user hob.service")
 	path := filepath.Join(w.machine.Home, ".config/systemd/user/hob.service")
-	if got := w.text(path); got != service.UserUnit(w.spec.Program, "") {
+	if got := w.text(path); got != service.UserUnit(w.spec.Program, "", "") {
 		t.Errorf("unit:\n%s", got)
 	}
 	lingers := false
@@ -52,6 +52,14 @@ func TestSystemdLife(t *testing.T) {
 		t.Error("it does not linger")
 	}
 	w.same(w.must("restart"), "ran systemctl restart --user hob.service")
+	// The state says where the service looks for programs, also beside a home and in a path with a blank.
+	for _, path := range []string{"/home/sam/.local/bin:/usr/bin", "/home/sam/my bin:/usr/bin"} {
+		w.spec.Home, w.spec.Path = "/srv/my hob", path
+		w.must("install")
+		if st := w.state(); st.Path != path {
+			t.Errorf("the state says the PATH %q, want %q", st.Path, path)
+		}
+	}
 	w.same(w.must("stop"), "ran systemctl stop --user hob.service")
 	if st := w.state(); st.Running || !st.Since.IsZero() || st.Says != "" || st.State != "inactive (dead)" {
 		t.Errorf("stopped: %+v", st)
@@ -75,7 +83,7 @@ func TestSystemdRefuses(t *testing.T) {
 		set        func(w *fakeMachine)
 		text, hint string
 	}{
-		{"no bus", "install", func(w *fakeMachine) { w.Setenv("FAKE_BUS", "down") }, "your service manager, systemctl --user, does not answer", "if systemd runs this machine: sudo loginctl enable-linger sam, and type this again; if it does not, let what starts programs here run: /bin/hob up --no-chat"},
+		{"no bus", "install", func(w *fakeMachine) { w.Setenv("FAKE_BUS", "down") }, "your service manager, systemctl --user, does not answer", "if systemd runs this machine: sudo loginctl enable-linger sam, and type this again; if it does not, start hob with your own init: /bin/hob up --no-chat"},
 		{"no systemd", "install", func(w *fakeMachine) { w.Setenv("PATH", w.fake) }, "there is no systemd here", "up --no-chat"},
 		{"sudo for the user's own", "install", func(w *fakeMachine) { w.machine.UID, w.machine.Invoker = 0, "sam" }, "not that of sam", "type it without sudo: /bin/hob service install; or for the whole machine: sudo /bin/hob service install --system"},
 		{"no root", "install", func(w *fakeMachine) { w.spec.System = true }, "only root may install a service of the whole machine", "type: sudo /bin/hob service install --system"},

@@ -51,15 +51,19 @@ LockPersonality=yes
 RemoveIPC=yes
 KeyringMode=private
 SystemCallArchitectures=native
-SystemCallFilter=@system-service @mount seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
+SystemCallFilter=@system-service @mount seccomp pidfd_getfd landlock_create_ruleset landlock_add_rule landlock_restrict_self
 SystemCallErrorNumber=EPERM
 `
 
-// UserUnit returns the systemd unit of one user (systemd.unit(5), systemd.service(5)). home is "" for the default home.
-func UserUnit(program, home string) string {
+// UserUnit returns the systemd unit of one user (systemd.unit(5), systemd.service(5)). home is "" for the default home, path for the PATH of the
+// service manager.
+func UserUnit(program, home, path string) string {
 	var env string
 	if home != "" {
 		env = "Environment=" + unitQuote("HOB_HOME="+home) + "\n"
+	}
+	if path != "" {
+		env += "Environment=" + unitQuote("PATH="+path) + "\n"
 	}
 	return "[Unit]\nDescription=hob, a background daemon for chores\nStartLimitIntervalSec=0\n\n[Service]\n" +
 		fmt.Sprintf(unitService, env, unitQuote(program)) + "\n[Install]\nWantedBy=default.target\n"

@@ -11,7 +11,7 @@ import (
 type stat struct {
 	ino         uint64
 	size, mtime int64
-	link        bool // a symbolic link; it is not followed
+	link        bool // a symbolic link that is not followed
 }
 
 // The resolution of modification times: within it, new content may have the time of the old one. File systems with whole seconds use steps

@@ -48,12 +48,13 @@ type reader struct {
 type content struct {
 	hash string
 	text []byte // nil: it is not text, or must not be shown
+	path string // of a file that a link leads to; "": its own
 }
 
 // read returns the content of a file that was seen in the state s. It returns errMoved or fs.ErrNotExist if the file has changed since, and
 // fsguard.ErrState if it belongs to hob.
-func (r reader) read(ctx context.Context, path string, s stat) (content, error) {
-	// The content of a link is its target; it is not followed.
+func (r reader) read(ctx context.Context, in scope, path string, s stat) (content, error) {
+	// The content of a link that is not followed is its target.
 	if s.link {
 		target, err := os.Readlink(path)
 		sum := sha256.Sum256([]byte(target))
@@ -66,7 +67,7 @@ func (r reader) read(ctx context.Context, path string, s stat) (content, error) 
 	case place.Area == fsguard.State:
 		return content{}, fsguard.ErrState
 	// The path must lead to the very file that was found by the scan.
-	case place.Path != path || !place.Exists() || statOf(place.Info) != s:
+	case place.Path != path && !in.inside(place) || !place.Exists() || statOf(place.Info) != s:
 		return content{}, errMoved
 	}
 	// Large and unreadable files are compared by size, time and inode only.
@@ -84,6 +85,7 @@ func (r reader) read(ctx context.Context, path string, s stat) (content, error) 
 		return content{}, err
 	}
 	c, err := r.digest(ctx, f, s, place.Area != fsguard.Sensitive)
+	c.path = place.Path
 	return c, errors.Join(err, f.Close())
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"hob/daemon/event"
+	"hob/daemon/text"
 )
 
 // Limits of the text of an event.
@@ -111,13 +112,8 @@ func counted(changes []Change) string {
 	return strings.Join(parts, ", ")
 }
 
-// count returns a number with its noun in the singular or plural.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
-}
+// count returns a number with its noun.
+func count(n int, thing string) string { return text.Count(n, thing) }
 
 // shown returns a path for a text. It is quoted if it contains invisible characters.
 func shown(path string) string {

@@ -44,6 +44,7 @@ type Draft struct {
 	Own       bool     `toml:"own" json:"own,omitempty" jsonschema:"count what hob's own file tools write too"`
 	Poll      string   `toml:"poll" json:"poll,omitempty" jsonschema:"look this often instead of waiting for events, as in 30s"`
 	Allow     string   `toml:"-" json:"allow,omitempty" jsonschema:"rights: net, net:HOST, read:PATH, message:ADDRESS; what is watched may be read"`
+	Plain     *bool    `toml:"plain" json:"plain,omitempty" jsonschema:"never ask a model"` // see event.Prompts
 	Rights    []string `toml:"allow" json:"-"`
 
 	// The decoding code sets the remaining fields; they never come from the input.
@@ -88,6 +89,7 @@ func Fields() []scheduler.Field {
 			Note: schema.Note{Name: "poll", Unset: "the system reports changes", Example: `"30s"`, Doc: "Scan at this interval instead of waiting for events; 1s to 24h."},
 			Flag: "scan at this interval instead of waiting for events, as in 30s",
 		},
+		scheduler.PlainField("watch"),
 		{
 			Note: schema.Note{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(net(:.+)?|read:[/~].*|message:.+)$`, Doc: "Rights that its runs have without asking: `net`, `net:HOST`, `read:PATH`, `message:ADDRESS`; they may always read the watched files."},
 			Flag: "rights that its runs have without asking, besides reading the watched files: net, net:HOST, read:PATH, message:ADDRESS, separated by commas",

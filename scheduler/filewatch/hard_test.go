@@ -146,7 +146,7 @@ func TestOddFiles(t *testing.T) {
 	w.begin()
 	w.sh(`mkdir sub; ln -s .. sub/loop; ln -s loop sub/self; mkfifo pipe; : > empty; printf '\0\1' > binary; printf 'a=1' > .env; ln -s /nowhere dangling
 		head -c 40000 /dev/zero | tr '\0' x > long; echo x > "$(printf 'new\nline')"; printf 'esc\033[31m' > esc`)
-	w.tells("created .env, 3 bytes", "created binary, 2 bytes", "created dangling, 8 bytes", "created empty, 0 bytes", "created esc, 8 bytes", "created long, 40000 bytes",
+	w.tells("created .env, 3 bytes", "created binary, 2 bytes", "created dangling, 8 bytes", "created empty, 0 bytes", "created esc, 8 bytes", "created long, 40,000 bytes",
 		`created "new\nline", 2 bytes`, "created sub/loop, 2 bytes", "created sub/self, 4 bytes")
 	text := w.store.Inbox()[0].Parts[1].Text
 	for _, secret := range []string{"a=1", "xxxx", "\x1b", "new\nline"} {

@@ -178,6 +178,61 @@ func TestAFolderThatCannotBeReadForAWhile(t *testing.T) {
 	w.until("the trouble to end", func() bool { all := w.store.Troubles(one.ID); return all[len(all)-1] == "" })
 }
 
+// V7: a folder that is gone is said to be so after a while, and that it is back.
+func TestAFolderThatIsGone(t *testing.T) {
+	w := newWatchedHome(t)
+	var passed atomic.Int64
+	w.clock = sys.ShiftedClock(func() time.Duration { return time.Duration(passed.Load()) })
+	one := w.watch(nil)
+	later := one // a folder that never was there is no trouble: the owner was told when the watch was made
+	later.ID, later.Name, later.Paths = 9, "later", []string{w.home + "/later"}
+	w.store.Put(later)
+	w.begin()
+	w.put("a", "x")
+	w.tells("created a, 1 byte")
+	must(t, os.RemoveAll(w.dir))
+	w.until("the removal", func() bool { return len(w.store.Inbox()) == 2 })
+	again := func() { // the watcher looks at all watches
+		one.Prompt += "."
+		w.store.Put(one)
+	}
+	again()
+	if got := w.troubles(one.ID); len(got) > 0 {
+		t.Errorf("at once: %q", got)
+	}
+	passed.Store(int64(time.Minute))
+	w.until("the trouble", func() bool {
+		again()
+		return slices.ContainsFunc(w.troubles(one.ID), func(s string) bool { return strings.HasPrefix(s, w.dir+" is gone") })
+	})
+	if got := w.troubles(later.ID); len(got) > 0 {
+		t.Errorf("the one that waits: %q", got)
+	}
+	// The stranger's 12: after a restart, a path that never was there is not said to be gone because another one had files.
+	must(t, os.Mkdir(w.dir, 0o700))
+	one.Paths = []string{w.home + "/never", w.dir}
+	passed.Add(int64(2 * time.Minute))
+	w.put("b", "x")
+	again()
+	w.end()
+	w.begin()
+	for range 3 {
+		again()
+		passed.Add(int64(2 * time.Minute))
+		w.put("b", fmt.Sprint(passed.Load()))
+		w.whole(one.ID)
+	}
+	if got := w.troubles(one.ID); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "never is gone") }) {
+		t.Errorf("a path that never was there: %q", got)
+	}
+	one.Paths = one.Paths[1:]
+	w.until("the trouble to end", func() bool {
+		again()
+		all := w.store.Troubles(one.ID)
+		return all[len(all)-1] == ""
+	})
+}
+
 // What lies so deep that the system takes no path to it is left out, and that is said; all else goes on.
 func TestPathsThatAreTooLong(t *testing.T) {
 	w := newWatchedHome(t)

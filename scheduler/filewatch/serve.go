@@ -1,6 +1,7 @@
 package filewatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,6 +152,11 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	path := r.path()
 	f := finding{ref: r, was: t.tree.row(path)}
 	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if place, ok := w.follow(t.scope, path); ok && !place.IsDir() {
+			info = place.Info
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return w.judgeGone(t, f)
@@ -175,7 +181,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	}
 	c, now := content{hash: changing}, w.clock.Wall()
 	if !r.unsettled {
-		c, err = w.read(ctx, path, s)
+		c, err = w.read(ctx, t.scope, path, s)
 	}
 	if errors.Is(err, errMoved) && !t.tree.looked { // the first scan includes it, whatever its content
 		f.unsettled, c, err = true, content{hash: changing}, nil
@@ -219,7 +225,7 @@ func (w *writer) judgeContent(t *tracked, f finding, s stat, c content) finding 
 		f.kind, f.now.version = Create, t.tree.begin
 	}
 	// hob's own file tools announce a content before it becomes visible.
-	f.silent = w.wrote(t, f.path(), c.hash)
+	f.silent = w.wrote(t, cmp.Or(c.path, f.path()), c.hash)
 	return f
 }
 

@@ -40,7 +40,7 @@ func (w *Watcher) survey(ctx context.Context, t *tracked, start string, deep boo
 	s := &survey{w: w, t: t, start: start, deep: deep, now: w.clock.Mono()}
 	place, err := w.access.Guard.Resolve("", start)
 	// A link has replaced the folder, or something above it: what is there now is another folder.
-	if err == nil && (place.Path != start || !place.IsDir()) {
+	if err == nil && (place.Path != t.real(start) || !place.IsDir()) {
 		err = fs.ErrNotExist
 	}
 	if err == nil {
@@ -107,9 +107,12 @@ func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	node := s.enter(d, path, entries)
 	s.w.step()
 	var files []found
+	var cover []string
+	s.locked(func() { s.t.links.forget(path) })
 	subs := entries[:0]
 	for _, e := range entries {
-		if s.leftOut(node, path, e) {
+		leftOut := s.leftOut(node, path, e)
+		if leftOut && (e.Kind != walk.Other || !s.t.scope.enters(join(path, e.Name))) {
 			continue
 		}
 		if len(path)+len(e.Name) > longestPath {
@@ -120,9 +123,15 @@ func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 		}
 		if e.Kind == walk.Folder {
 			subs = append(subs, e)
-		} else if f, ok := look(d, path, e); ok {
-			files = append(files, f)
+		} else if f, more, ok := s.look(d, path, e); ok {
+			cover = append(cover, more...)
+			if !leftOut {
+				files = append(files, f)
+			}
 		}
+	}
+	for _, at := range cover {
+		_ = s.w.cover(s.t, at) // a link whose target tells nothing is looked at regularly
 	}
 	return s.compare(path, inode, files, subs)
 }
@@ -176,18 +185,19 @@ func machine(path string) bool {
 	return runtime.GOOS == "linux" && (path == "/proc" || path == "/sys" || path == "/dev")
 }
 
-// look returns the stat of a file or link; false for anything else.
-func look(d *walk.Dir, dir string, e walk.Entry) (found, bool) {
+// look returns the stat of a file or link, and the folders to watch for a link; false for anything else.
+func (s *survey) look(d *walk.Dir, dir string, e walk.Entry) (found, []string, bool) {
 	// A stat through the open folder also works if its path was replaced meanwhile.
 	if e.Kind == walk.File {
 		info, err := d.Stat(e.Name)
-		return found{e.Name, stat{ino: info.Inode, size: info.Size, mtime: info.Modified}}, err == nil
+		return found{e.Name, stat{ino: info.Inode, size: info.Size, mtime: info.Modified}}, nil, err == nil
 	}
 	info, err := os.Lstat(join(dir, e.Name))
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		return found{}, false
+		return found{}, nil, false
 	}
-	return found{e.Name, statOf(info)}, true
+	st, cover := s.link(dir, e.Name, info)
+	return found{e.Name, st}, cover, true
 }
 
 // statOf converts what the system reports about a file; the inode is 0 where there are none.
@@ -256,6 +266,11 @@ func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (ent
 		in.live, in.ino = true, e.Inode // until it is opened, which may be too late: a folder keeps its watch when it is moved
 		enter, paths = append(enter, e), append(paths, sub)
 	}
+	for link, to := range t.links.folders {
+		if filepath.Dir(link) == path && t.links.found[link] == to {
+			now = append(now, link)
+		}
+	}
 	slices.Sort(now)
 	in.hold(now)
 	for _, sub := range old {
@@ -274,6 +289,16 @@ func (s *survey) replaced(path string, e walk.Entry) bool {
 	}
 	was := s.t.tree.folders[path].ino
 	return was != 0 && e.Inode != was && inodeOf(path) != was // the first is a hint only
+}
+
+// absent returns the first path of a watch that is not there, without patterns, which may match later; "": all are there.
+func (t *tracked) absent() string {
+	for _, path := range t.watch.Paths {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(path, "*?[{") {
+			return path
+		}
+	}
+	return ""
 }
 
 // missing records the files of a folder that no longer exist.
@@ -347,7 +372,7 @@ func (w *Watcher) cover(t *tracked, path string) error {
 	if w.sensor == nil || t.watch.Poll > 0 {
 		return nil
 	}
-	err := w.sensor.Add(path)
+	err := w.sensor.Add(t.real(path))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil // it is gone, which its parent reports, or unreadable, which the scan reports
 	}
@@ -376,7 +401,7 @@ func (w *Watcher) vanish(t *tracked, path string) {
 		t.missing(dir, in, nil, now)
 		delete(t.polled, dir)
 		t.seen(dir)
-		w.uncover(dir)
+		w.release(t.real(dir))
 		if in.ino != 0 {
 			w.lost[in.ino] = struct{}{}
 		}
@@ -392,22 +417,8 @@ func (w *Watcher) giveUp(t *tracked, path string) {
 		return
 	}
 	for _, dir := range gone {
-		_ = w.sensor.Remove(dir) // most are gone by now
+		_ = w.sensor.Remove(t.real(dir)) // most are gone by now
 	}
-}
-
-// uncover stops watching a folder that no watch needs.
-func (w *Watcher) uncover(dir string) {
-	if w.sensor == nil {
-		return
-	}
-	for _, t := range w.list {
-		if t.tree.live(dir) {
-			return
-		}
-	}
-	// The watch may already have ended with the folder.
-	_ = w.sensor.Remove(dir)
 }
 
 // isState reports whether a folder is hob's state folder or inside it. The numbers are 0 if unknown.

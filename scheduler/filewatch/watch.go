@@ -45,36 +45,38 @@ type Watch struct {
 
 // View is a watch as lists and details show it.
 type View struct {
-	ID        int64         `json:"id,omitempty" jsonschema:"number; a new watch gets it when the call is stored"`
-	Name      string        `json:"name" jsonschema:"unique name"`
-	Paths     []string      `json:"paths" jsonschema:"files, folders and globs, absolute"`
-	Include   []string      `json:"include,omitempty" jsonschema:"globs below a folder; none: all files"`
-	Events    []string      `json:"events,omitempty" jsonschema:"kinds that count; none: all"`
-	Settle    string        `json:"settle" jsonschema:"how long a file must have rested"`
-	Poll      string        `json:"poll,omitempty" jsonschema:"looked at so often, without waiting for events"`
-	Flat      bool          `json:"flat,omitempty" jsonschema:"without subfolders"`
-	Gitignore bool          `json:"gitignore,omitempty" jsonschema:"without what .gitignore leaves out"`
-	Own       bool          `json:"own,omitempty" jsonschema:"hob's own writes count too"`
-	Prompt    string        `json:"prompt" jsonschema:"what hob is told"`
-	Deliver   event.Address `json:"deliver" jsonschema:"where the answer goes"`
-	Origin    string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
-	Allow     []string      `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
-	Tainted   bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
-	Paused    bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
-	Broken    string        `json:"broken,omitempty" jsonschema:"why it does not watch"`
-	Failures  int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
-	Created   time.Time     `json:"created" jsonschema:"when it was made"`
-	Ready     bool          `json:"ready" jsonschema:"its first look is done: from then on changes are told"`
-	Trouble   string        `json:"trouble,omitempty" jsonschema:"what it cannot see, or sees late"`
-	Held      time.Time     `json:"held_until,omitzero" jsonschema:"changes are collected until then, after failures or because it fired too often"`
-	Waits     string        `json:"waits,omitempty" jsonschema:"a folder or file that it waits for: it is not there"`
+	ID         int64         `json:"id,omitempty" jsonschema:"number; a new watch gets it when the call is stored"`
+	Name       string        `json:"name" jsonschema:"unique name"`
+	Paths      []string      `json:"paths" jsonschema:"files, folders and globs, absolute"`
+	Include    []string      `json:"include,omitempty" jsonschema:"globs below a folder; none: all files"`
+	Events     []string      `json:"events,omitempty" jsonschema:"kinds that count; none: all"`
+	Settle     string        `json:"settle" jsonschema:"how long a file must have rested"`
+	Poll       string        `json:"poll,omitempty" jsonschema:"looked at so often, without waiting for events"`
+	Flat       bool          `json:"flat,omitempty" jsonschema:"without subfolders"`
+	Gitignore  bool          `json:"gitignore,omitempty" jsonschema:"without what .gitignore leaves out"`
+	Own        bool          `json:"own,omitempty" jsonschema:"hob's own writes count too"`
+	Prompt     string        `json:"prompt" jsonschema:"what hob is told"`
+	Deliver    event.Address `json:"deliver" jsonschema:"where the answer goes"`
+	Origin     string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
+	Allow      []string      `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
+	Plain      bool          `json:"plain,omitempty" jsonschema:"it asks no model: the built-in interpreter runs it"`
+	NeedsModel bool          `json:"needs_model,omitempty" jsonschema:"no model is connected, and without one each run fails"`
+	Tainted    bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
+	Paused     bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
+	Broken     string        `json:"broken,omitempty" jsonschema:"why it does not watch"`
+	Failures   int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	Created    time.Time     `json:"created" jsonschema:"when it was made"`
+	Ready      bool          `json:"ready" jsonschema:"its first look is done: from then on changes are told"`
+	Trouble    string        `json:"trouble,omitempty" jsonschema:"what it cannot see, or sees late"`
+	Held       time.Time     `json:"held_until,omitzero" jsonschema:"changes are collected until then, after failures or because it fired too often"`
+	Waits      string        `json:"waits,omitempty" jsonschema:"a folder or file that it waits for: it is not there"`
 }
 
 // View returns the view of a watch with its progress.
 func (w Watch) View(p Progress) View {
 	v := View{
 		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: periodText(w.Settle), Poll: periodText(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
-		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
+		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Plain: w.Plain, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
 		Ready: p.Ready, Trouble: p.Trouble, Held: p.Held,
 	}
 	for _, k := range w.Events {

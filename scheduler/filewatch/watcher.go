@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,8 +77,11 @@ type tracked struct {
 	dropped    time.Duration       // when the system last lost events; 0: never
 	unseen     map[string]struct{} // folders that could not be read
 	unread     string              // the reason for one of them
+	present    bool                // all its paths were there once
+	gone       time.Time           // since when one of them is missing that was there; zero: none is
 	stopped    bool                // the store no longer accepts its changes
 	trouble    *string             // as last reported; nil: not since the start
+	links      links
 }
 
 // NewWatcher returns a watcher. changed wakes it after changes of watches; one signal may stand for many, and nil means none. Without a
@@ -219,7 +224,10 @@ func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 	if err != nil {
 		return fmt.Errorf("read snapshot: %w", err)
 	}
-	t := &tracked{watch: watch, scope: scope, tree: newTree(files)}
+	t := &tracked{watch: watch, scope: scope, tree: newTree(files), links: newLinks()}
+	// A path that is missing was there if it had files. Another path of the watch may have them.
+	gone := t.absent()
+	t.present = slices.ContainsFunc(files, func(f File) bool { return strings.HasPrefix(f.Path+"/", gone+"/") })
 	if err := w.prune(ctx, t, files); err != nil {
 		return err
 	}
@@ -257,8 +265,11 @@ func (w *Watcher) end(t *tracked) {
 	}
 	for dir, f := range t.tree.folders {
 		if f.live {
-			w.uncover(dir)
+			w.release(t.real(dir))
 		}
+	}
+	for at := range t.links.targets {
+		w.release(at)
 	}
 }
 
@@ -275,6 +286,12 @@ func (w *Watcher) settleStarts(ctx context.Context, t *tracked) {
 		}
 		t.remote = t.remote || remote(start)
 		w.look(ctx, t, start, true)
+	}
+	switch {
+	case t.absent() == "":
+		t.present, t.gone = true, time.Time{}
+	case t.present && t.gone.IsZero():
+		t.gone = w.clock.Wall()
 	}
 }
 
@@ -301,6 +318,7 @@ func (w *Watcher) look(ctx context.Context, t *tracked, dir string, deep bool) {
 	if err := w.survey(ctx, t, dir, deep); err != nil && ctx.Err() == nil {
 		w.log.Error("a folder could not be looked at", "watch", t.watch.Name, "err", err)
 	}
+	w.followLinks(ctx, t)
 }
 
 // pass scans what the sensor has marked.
@@ -324,18 +342,24 @@ func (w *Watcher) pass(ctx context.Context) {
 // events.
 func (w *Watcher) passOver(ctx context.Context, t *tracked, m marks) {
 	// Removed folders first, so that a new folder with the same name is scanned as a new one.
+	var again []string
 	for dir := range m.went {
-		if t.tree.live(dir) {
-			w.vanish(t, dir)
+		for _, name := range t.names(dir) {
+			w.vanish(t, name)
 		}
+		again = slices.AppendSeq(again, maps.Keys(t.links.targets[dir]))
 	}
 	if m.all {
 		w.lookAtAll(ctx, t)
 		return
 	}
 	for dir := range m.dirs {
-		if ctx.Err() == nil && t.tree.live(dir) {
-			w.look(ctx, t, dir, false)
+		again = slices.AppendSeq(append(again, t.names(dir)...), maps.Keys(t.links.targets[dir]))
+	}
+	slices.Sort(again)
+	for _, name := range slices.Compact(again) {
+		if ctx.Err() == nil && t.tree.live(name) {
+			w.look(ctx, t, name, false)
 		}
 	}
 	w.settleStarts(ctx, t)
@@ -348,6 +372,9 @@ func (w *Watcher) lookAtAll(ctx context.Context, t *tracked) {
 		if t.tree.live(start) && !t.replaced(start) {
 			w.look(ctx, t, start, true)
 		}
+	}
+	for _, link := range slices.Sorted(maps.Keys(t.links.folders)) {
+		w.look(ctx, t, link, true)
 	}
 	w.settleStarts(ctx, t)
 }
@@ -362,7 +389,7 @@ func (w *Watcher) rewatch() {
 		for path, f := range t.tree.folders {
 			if _, was := w.lost[f.ino]; was && f.live {
 				t.unwatched(path, w.cover(t, path))
-				w.sensor.mark(join(path, "."), false)
+				w.sensor.mark(join(t.real(path), "."), false)
 			}
 		}
 	}
@@ -375,7 +402,7 @@ func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 	// Without file events, look regularly.
 	// With a poll interval, a remote file system or no notifier, everything is scanned; otherwise only the folders in polled and unseen.
 	every := t.watch.Poll
-	if every == 0 && (t.remote || w.sensor == nil || len(t.polled)+len(t.unseen) > 0) {
+	if every == 0 && (t.remote || w.sensor == nil || len(t.polled)+len(t.unseen)+len(t.links.dirs) > 0) {
 		every = lookEvery
 	}
 	if every > 0 && t.poll == 0 {
@@ -386,6 +413,9 @@ func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 		t.poll = now + every
 		if t.remote || w.sensor == nil || t.watch.Poll > 0 {
 			w.lookAtAll(ctx, t)
+		}
+		for _, dir := range slices.Sorted(maps.Keys(t.links.dirs)) {
+			w.look(ctx, t, dir, false)
 		}
 		for dir := range t.polled {
 			t.unwatched(dir, w.cover(t, dir))
@@ -399,40 +429,6 @@ func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 	case now >= w.roots:
 		w.settleStarts(ctx, t)
 	}
-}
-
-// report tells the owner about trouble with a watch, and when it is over.
-// A text is passed on only when it changes; the store also limits it to once a day.
-func (w *Watcher) report(ctx context.Context, t *tracked) {
-	text := w.troubleOf(t)
-	if t.trouble != nil && text == *t.trouble || ctx.Err() != nil {
-		return
-	}
-	if err := w.store.Trouble(ctx, t.watch.ID, text); err != nil {
-		if ctx.Err() == nil {
-			w.log.Error("the trouble of a watch could not be reported", "watch", t.watch.Name, "err", err)
-		}
-		return
-	}
-	t.trouble = &text
-}
-
-// troubleOf returns what limits a watch, with advice, "" if nothing does. The most severe comes first.
-func (w *Watcher) troubleOf(t *tracked) string {
-	switch {
-	case w.sensor == nil && t.watch.Poll == 0:
-		return fmt.Sprintf("the system gives no file events (%v): its files are looked at every %v instead; "+
-			"on Linux more instances help: sudo sysctl fs.inotify.max_user_instances=512", w.noEvents, lookEvery)
-	case len(t.polled) > 0:
-		return fmt.Sprintf("the system has no more file watches: some of its folders are looked at every %v instead; "+
-			"on Linux raise the limit: sudo sysctl fs.inotify.max_user_watches=1048576", lookEvery)
-	case t.unread != "":
-		return t.unread
-	case t.dropped > 0 && w.clock.Mono()-t.dropped < recentLoss:
-		return "more changes came than the system keeps, and all its files were looked at again; " +
-			"on Linux a longer queue helps: sudo sysctl fs.inotify.max_queued_events=131072"
-	}
-	return ""
 }
 
 // rest sleeps until something is due or has changed; with watches, at most half a minute.

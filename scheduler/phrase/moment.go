@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/text"
 	"hob/scheduler/spec"
 )
 
@@ -343,7 +344,7 @@ func (p *parser) exactly() (spec.Spec, bool, error) {
 	}
 	p.in.pos++
 	if !at.After(p.now) {
-		return spec.Spec{}, true, p.in.unclear("%s has passed (it is %s); give a later time", at.Format(time.RFC3339), p.now.Format(time.RFC3339))
+		return spec.Spec{}, true, p.in.unclear("%s has passed (it is %s); give a later time", text.InZone(at, p.now.Location(), true), text.InZone(p.now, p.now.Location(), true))
 	}
 	s, err := spec.Parse("at " + at.Format(time.RFC3339Nano))
 	return s, true, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/text"
 	"hob/scheduler/spec"
 )
 
@@ -42,7 +43,7 @@ type Resolved struct {
 //
 // A time that has passed and an ambiguous phrase are errors. They quote the part that was understood and give examples.
 func Resolve(words string, zone *time.Location, now time.Time) (Resolved, error) {
-	r, rest, err := prefix(words, zone, now)
+	r, rest, err := Prefix(words, zone, now)
 	if err != nil {
 		return Resolved{}, err
 	}
@@ -57,7 +58,32 @@ func Resolve(words string, zone *time.Location, now time.Time) (Resolved, error)
 // weeks", then "on monday at 9 …"). After days without a time, the rest must begin with ":" or "to " ("mondays are hard" is an
 // error). If text does not begin with a schedule, the error is ErrNone.
 func Prefix(words string, zone *time.Location, now time.Time) (Resolved, string, error) {
-	return prefix(words, zone, now)
+	r, rest, err := prefix(words, zone, now)
+	if err != nil {
+		err = corrected(err, words, zone, now)
+	}
+	return r, rest, err
+}
+
+// names are the words of a schedule that a misspelt word is compared with.
+const names = "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december " +
+	"minute minutes hour hours day days week weeks month months year weekday weekdays weekend morning afternoon evening night noon midnight today tonight tomorrow daily weekly monthly hourly every"
+
+// corrected adds to an error the name that was probably meant by a misspelt word, if the text begins with a schedule once it has that name.
+func corrected(err error, words string, zone *time.Location, now time.Time) error {
+	toks := lex(words)
+	for _, t := range toks[:min(len(toks), 12)] { // a text may be long
+		for _, name := range strings.Fields(names) {
+			// As many letters may differ as in a misspelt command of the interpreter.
+			if t.text == name || len(t.text) < 3 || text.Distance(t.text, name) > (len(name)+2)/4 {
+				continue
+			}
+			if _, _, wrong := prefix(words[:t.start]+name+words[t.end:], zone, now); wrong == nil {
+				return fmt.Errorf("%w; did you mean %s?", err, name)
+			}
+		}
+	}
+	return err
 }
 
 // prefix reads a schedule at the start of the words and returns the rest. A schedule without a time gets the usual hour, which the result

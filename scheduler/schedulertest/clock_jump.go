@@ -11,26 +11,44 @@ import (
 
 var _ scheduler.ClockJumps = (*Memory)(nil)
 
-// LastJump implements scheduler.ClockJumps.
-func (m *Memory) LastJump(context.Context) (scheduler.ClockJump, error) {
+// Jumps implements scheduler.ClockJumps.
+func (m *Memory) Jumps(context.Context) ([]scheduler.ClockJump, time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.jump, nil
+	return slices.Clone(m.jumps), m.seen, nil
 }
 
-// NoteJump implements scheduler.ClockJumps.
-func (m *Memory) NoteJump(_ context.Context, l scheduler.ClockJump) error {
+// Seen sets when the previous run was last seen.
+func (m *Memory) Seen(at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.jump, m.notices = l, append(m.notices, l.Notice())
+	m.seen = at
+}
+
+// NoteJumps implements scheduler.ClockJumps.
+func (m *Memory) NoteJumps(_ context.Context, list []scheduler.ClockJump) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.jumps = slices.Clone(list)
+	if len(list) > 0 && list[len(list)-1].Far() {
+		m.notices = append(m.notices, list[len(list)-1].Notice(time.UTC))
+	}
+	return nil
+}
+
+// NoteHold implements scheduler.ClockJumps.
+func (m *Memory) NoteHold(_ context.Context, l scheduler.ClockJump) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.notices = append(m.notices, l.HoldNotice(time.UTC))
 	return nil
 }
 
 // UndoJump implements scheduler.ClockJumps.
-func (m *Memory) UndoJump(_ context.Context, l scheduler.ClockJump, now time.Time) error {
+func (m *Memory) UndoJump(_ context.Context, l scheduler.ClockJump, rest []scheduler.ClockJump, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.jump, m.notices = l.Left(now), append(m.notices, l.ReturnNotice(now))
+	m.jumps, m.notices = slices.Clone(rest), append(m.notices, l.ReturnNotice(now, time.UTC))
 	// Each job gets a due time by the present clock. A job that cannot be read or used keeps its row.
 	for id := range m.jobs {
 		j, err := m.job(id)

@@ -26,7 +26,8 @@ type Memory struct {
 	tell    []string // "JOB KEY" of the slots to report to the owner
 	told    [][]string
 	rules   string // hash of the time zone rules
-	jump    scheduler.ClockJump
+	jumps   []scheduler.ClockJump
+	seen    time.Time
 	notices []string // notices about the clock
 	version int64
 	changed chan struct{}

@@ -26,6 +26,7 @@ type Draft struct {
 	Tolerance time.Duration `json:"tolerance" toml:"tolerance"`
 	Once      time.Duration `json:"once" toml:"once"` // as Hook.Once
 	Header    string        `json:"header" toml:"header"`
+	Plain     *bool         `json:"plain" toml:"plain"` // see event.Prompts
 
 	// The decoding code sets the remaining fields; they never come from the input.
 
@@ -46,6 +47,7 @@ type Texts struct {
 	Tolerance string `json:"tolerance,omitempty"`
 	Once      string `json:"once,omitempty"`
 	Header    string `json:"header,omitempty"`
+	Plain     string `json:"plain,omitempty"`
 }
 
 // Field returns a pointer to the text of a field, nil for the name.
@@ -98,6 +100,7 @@ func Fields() []scheduler.Field {
 			Note: schema.Note{Name: "once", Unset: "`720h` of kinds `github` and `sha256`", Example: `"720h"`, Least: "0s", Most: "8760h", Doc: "For the kinds `github` and `sha256`, which do not sign the id: for this time, two deliveries with the same body count as one, even if their ids differ; 0s: only the id counts."},
 			Flag: "for the kinds github and sha256: for this time, two deliveries with the same body count as one, even if their ids differ; 0s: only the id counts (default 720h)",
 		},
+		scheduler.PlainField("webhook"),
 		{
 			Note: schema.Note{Name: "header", Unset: "`X-Signature-256`, `X-Hub-Signature-256`", Example: `"X-Signature"`, Doc: "For the kind `sha256`: the header with the signature."},
 			Flag: "for the kind sha256: the header with the signature (default X-Signature-256, X-Hub-Signature-256)",
@@ -107,25 +110,27 @@ func Fields() []scheduler.Field {
 
 // View is a webhook as lists and details show it, without its secret.
 type View struct {
-	ID        int64         `json:"id"`
-	Name      string        `json:"name" toml:"-"`
-	Kind      string        `json:"kind"` // how its senders sign: standard, github, slack, stripe, sha256, or none
-	URL       string        `json:"url"`  // on this machine; from elsewhere a tunnel or reverse proxy leads to it
-	Prompt    string        `json:"prompt"`
-	Deliver   event.Address `json:"deliver"`
-	Tolerance string        `json:"tolerance"`        // allowed difference of a sender's clock
-	MaxBody   int64         `json:"max_body"`         // bytes
-	PerMinute int           `json:"per_minute"`       // limit of correctly signed requests; for the kind none, of all requests
-	Once      string        `json:"once,omitempty"`   // for this time the same body is the same delivery, even if its id differs; kinds github and sha256
-	Header    string        `json:"header,omitempty"` // header with the signature; kind sha256
-	Allow     []string      `json:"allow,omitempty"`  // rights of its runs without asking
-	Origin    string        `json:"origin"`           // run-time or config
-	Paused    bool          `json:"paused"`
-	Broken    string        `json:"broken,omitempty"`   // why it cannot be used
-	Off       string        `json:"off,omitempty"`      // why it accepts nothing now: its secret cannot be found
-	Rotating  bool          `json:"rotating,omitempty"` // the secret before the present one is still taken
-	Failures  int           `json:"failures"`           // in a row
-	Created   time.Time     `json:"created"`
+	ID         int64         `json:"id"`
+	Name       string        `json:"name" toml:"-"`
+	Kind       string        `json:"kind"` // how its senders sign: standard, github, slack, stripe, sha256, or none
+	URL        string        `json:"url"`  // on this machine; from elsewhere a tunnel or reverse proxy leads to it
+	Prompt     string        `json:"prompt"`
+	Deliver    event.Address `json:"deliver"`
+	Tolerance  string        `json:"tolerance"`             // allowed difference of a sender's clock
+	MaxBody    int64         `json:"max_body"`              // bytes
+	PerMinute  int           `json:"per_minute"`            // limit of correctly signed requests; for the kind none, of all requests
+	Once       string        `json:"once,omitempty"`        // for this time the same body is the same delivery, even if its id differs; kinds github and sha256
+	Header     string        `json:"header,omitempty"`      // header with the signature; kind sha256
+	Allow      []string      `json:"allow,omitempty"`       // rights of its runs without asking
+	Plain      bool          `json:"plain,omitempty"`       // it asks no model: the built-in interpreter carries out the prompt
+	NeedsModel bool          `json:"needs_model,omitempty"` // no model is connected, and without one each run fails
+	Origin     string        `json:"origin"`                // run-time or config
+	Paused     bool          `json:"paused"`
+	Broken     string        `json:"broken,omitempty"`   // why it cannot be used
+	Off        string        `json:"off,omitempty"`      // why it accepts nothing now: its secret cannot be found
+	Rotating   bool          `json:"rotating,omitempty"` // the secret before the present one is still taken
+	Failures   int           `json:"failures"`           // in a row
+	Created    time.Time     `json:"created"`
 }
 
 // Made is a webhook that was just created or got a new secret. The secret is shown only now, and only if hob created it.

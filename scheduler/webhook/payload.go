@@ -52,10 +52,10 @@ func media(head http.Header) (kind string, ok bool) {
 const formMedia = "application/x-www-form-urlencoded"
 
 // Read decodes the payload of a request. A body that does not match its type is text. A form whose JSON is in the field "payload" (Slack's
-// interactive messages, GitHub's forms) becomes that JSON.
+// interactive messages, GitHub's forms) becomes that JSON. An object that is called a form is JSON: curl -d calls everything one.
 func Read(r Request) Payload {
 	p := Payload{head: r.Header, body: r.Body}
-	if Form(r.Header) {
+	if Form(r.Header) && !(bytes.HasPrefix(bytes.TrimSpace(r.Body), []byte("{")) && json.Valid(r.Body)) {
 		if form, err := url.ParseQuery(string(r.Body)); err == nil {
 			p.data = fields(form)
 		}

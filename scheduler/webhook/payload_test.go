@@ -53,6 +53,8 @@ func TestOtherBodies(t *testing.T) {
 		{"application/x-www-form-urlencoded", "a=1&b=two+words&a=3", "{{.a}} {{.b}}", `"1" "two words"`},
 		{"application/x-www-form-urlencoded", "payload=%7B%22type%22%3A%22block_actions%22%2C%22user%22%3A%7B%22id%22%3A%22U1%22%7D%7D", "{{.type}} {{.user.id}}", `"block_actions" "U1"`},
 		{"application/x-www-form-urlencoded; charset=utf-8", "payload=plain", "{{.payload}}", `"plain"`},
+		{"application/x-www-form-urlencoded", ` {"a":"b=c","d":{"e":1}}`, "{{.a}} {{.d.e}}", `"b=c" "1"`}, // the stranger's 15: curl -d
+		{"application/x-www-form-urlencoded", `{a=1&b=2`, "{{.b}}", `"2"`},
 		{"application/vnd.api+json", `{"a":"b"}`, "{{.a}}", `"b"`},
 		{"text/plain", "hello", "{{.body}}", `"hello"`},
 		{"text/plain", `{"a":"b"}`, "{{.a}}", `"b"`}, // many senders do not say what they send

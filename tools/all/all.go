@@ -4,6 +4,7 @@
 package all
 
 import (
+	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/netguard"
 	"hob/daemon/sandbox"
@@ -77,6 +78,7 @@ type Services struct {
 	Triggers
 	Addresses messaging.Addresses
 	Backlog   tasks.Rows
+	Prompts   event.Prompts // who carries out a task
 	Agents    sessions.Agents
 	Talks     sessions.Talks
 	Models    sessions.Models
@@ -127,7 +129,7 @@ func All(s Services, c Setup) []tools.Tool {
 		runtime.NewExec(exec),
 		runtime.NewProcess(exec),
 		automation.NewCron(s.Jobs, s.Gates),
-		messaging.NewMessage(s.Addresses, c.Guard, s.Artifacts),
+		messaging.NewMessage(s.Addresses, c.Guard, s.Artifacts, s.Reader),
 		messaging.NewAsk(),
 		memory.NewSearch(c.Guard, s.Index),
 		memory.NewGet(c.Guard),
@@ -149,9 +151,9 @@ func All(s Services, c Setup) []tools.Tool {
 		sessions.NewSubagents(s.Agents, s.Talks),
 		sessions.NewSessionsStatus(s.Talks, s.Gauge),
 		sessions.NewWaitTask(s.Events),
-		tasks.NewTaskAdd(s.Backlog),
+		tasks.NewTaskAdd(s.Backlog, s.Prompts),
 		tasks.NewTaskList(s.Backlog),
-		tasks.NewTaskUpdate(s.Backlog),
+		tasks.NewTaskUpdate(s.Backlog, s.Prompts),
 		tasks.NewCompleteTask(s.Backlog),
 		tasks.NewFailTask(s.Backlog),
 		skills.NewRefresh(skills.Facts{Guard: c.Guard, Specs: s.Specs, Skills: s.Skills}),

@@ -31,7 +31,7 @@ const pageHead = `<!-- Made by go generate ./tools/all out of the tools themselv
 
 What the model can do, and you too: each of them is a command, ` + "`hob tool NAME`" + `, which is decided by the same permission rules. ` + "`hob tool show NAME`" + ` prints the
 schema. A parameter without a flag stands behind the name; relative paths start in the workspace, and on the command line in the folder that
-you are in. Those that need a turn refuse on the command line: ` + "`ask`, `plan`, `wait_task`, `sessions_spawn`, `complete_task` and `fail_task`" + `. Which of
+you are in. Those that need a turn refuse on the command line: ` + "`ask`, `plan`, `wait_task`, `sessions_spawn`, `complete_task` and `fail_task`" + `. ` + "`todo`" + ` needs a conversation that has begun. Which of
 them ask you first: [security](security.md).
 
 What fails says so with one of these codes, in the ` + "`error` of `hob tool --json`" + ` and at the head of what the model reads:
@@ -95,7 +95,7 @@ func page(t *testing.T, list []tools.Spec) string {
 			fmt.Fprintf(&b, "\n## %s\n", group)
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n", s.Name, s.Description)
-		if s.Example != "" {
+		if s.Example != "" && !strings.Contains(pageHead, "`"+s.Name+"`") { // F18: those that refuse on the command line are named there
 			fmt.Fprintf(&b, "\n    hob tool %s %s\n", s.Name, s.Example)
 		}
 		parameters(t, &b, s)

@@ -28,7 +28,7 @@ func NewServices(state, instance, self string) Services {
 
 // Picture makes a picture of others ready for a model, in the helper process. The error says why it cannot be shown.
 func (s Services) Picture(ctx context.Context, data []byte) (mime string, shown []byte, err error) {
-	fit, err := document.Show(ctx, s.Reader, bytes.NewReader(data))
+	fit, err := document.Show(ctx, s.Reader, bytes.NewReader(data), document.Picture)
 	return fit.MIME, fit.Data, err
 }
 

@@ -42,7 +42,7 @@ func NewCron(jobs Jobs, gates Gates) tools.Tool {
 	c := cron{jobs, gates}
 	return tools.New[CronInput, CronOutput](tools.Spec{
 		Name: "cron", Group: "automation", Core: true, Positional: "action", Example: "add --schedule 'every weekday at 9' --prompt 'brief me'",
-		Description: "Schedule prompts and reminders. Answers with the next times.",
+		Description: "Schedule prompts and reminders.",
 	}, c.intent, c.run)
 }
 
@@ -269,7 +269,7 @@ func foreign(list []scheduler.View, runs ...Run) string {
 	}
 	for _, r := range runs {
 		switch {
-		case r.Tainted:
+		case r.Tainted && (r.Outcome == "failed" || len(list) == 0): // only the reason of a failure quotes; without a job the names are of others too
 			return "what a run says that had read foreign text"
 		case r.Turn == 0 && r.Outcome == "failed": // the reason quotes a server or a command
 			return "what a gate says of what it looked at"
@@ -355,7 +355,7 @@ func (c cron) alter(ctx context.Context, call tools.Call, job scheduler.View, v 
 		return tools.Result{Content: unchanged("job "+job.Name, v), Data: CronOutput{Jobs: []scheduler.View{job}}, Foreign: foreign([]scheduler.View{job})}, nil
 	}
 	text := map[Verb]string{
-		Remove: "the job " + job.Name + " is removed", Pause: "the job " + job.Name + " is paused", Resume: "resumed: " + sentence(job),
+		Remove: fmt.Sprintf("the job %s is removed; it was: %s, %s", job.Name, job.SpecText(), brief(job.Prompt)), Pause: "the job " + job.Name + " is paused", Resume: "resumed: " + sentence(job),
 		RunNow: "the job " + job.Name + " is queued to run now",
 	}[v]
 	return tools.Result{Content: text, Data: CronOutput{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job})}, nil
@@ -369,11 +369,11 @@ func unchanged(what string, v Verb) string {
 	return "nothing has changed: " + what + " was not paused"
 }
 
-// sentence describes a job with its parsed schedule, zone and next local times, so that a misunderstood schedule is noticed at once.
+// sentence describes a job with its schedule, zone and next local times, so that a misunderstood schedule is noticed at once.
 func sentence(j scheduler.View) string {
-	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.Spec, j.Zone)
+	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.SpecText(), j.Zone)
 	if j.ID == 0 {
-		text = fmt.Sprintf("%s: %s, %s", j.Name, j.Spec, j.Zone)
+		text = fmt.Sprintf("%s: %s, %s", j.Name, j.SpecText(), j.Zone)
 	}
 	switch {
 	case j.Broken != "":
@@ -402,6 +402,9 @@ func sentence(j scheduler.View) string {
 	}
 	if most := limitsOf(j); most != "" {
 		text += "\n" + most
+	}
+	if j.Plain {
+		text += "\n" + event.NoModelAsked
 	}
 	if j.Estimate != nil {
 		text += "\n" + j.Estimate.Text

@@ -32,7 +32,7 @@ type book struct {
 func newBook() *book {
 	at := func(s string) time.Time { t, _ := time.Parse(time.RFC3339, s); return t }
 	return &book{list: []scheduler.View{{
-		ID: 7, Name: "morning", Spec: "cron 0 9 * * 1-5", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner",
+		ID: 7, Name: "morning", Spec: "cron 0 9 * * 1-5", Zone: "Europe/Berlin", Prompt: "brief me", Session: "auto", Deliver: "owner",
 		Missed: "once", Overlap: "fold", Next: []time.Time{at("2026-11-23T08:00:00Z"), at("2026-11-24T08:00:00Z"), at("2026-11-25T08:00:00Z")},
 	}, {ID: 8, Name: "broken", Spec: "?", Zone: "UTC", Broken: "no such zone"}, {ID: 9, Name: "paused", Spec: "every 1h", Zone: "UTC", Paused: true, Failures: 2}}}
 }
@@ -145,7 +145,7 @@ func TestRefusals(t *testing.T) {
 		{`{"action":"add","schedule":"x","prompt":"x","colour":"red"}`, tools.Validation, "colour: unknown"},
 		{
 			`{"action":"add","schedule":"x","missed":"x","session":"y","tz":"Mars","bogus":1}`, tools.Validation,
-			"cron: 5 things are wrong with the arguments:\n- bogus: unknown\n- missed: want one of once, skip, all, ask, got \"x\"\n- session: want one of main, isolated, got \"y\"\n- prompt: missing\n- tz: want an IANA name such as Europe/Berlin",
+			"cron: 5 things are wrong with the arguments:\n- bogus: unknown\n- missed: want one of once, skip, all, ask, got \"x\"\n- session: want one of auto, main, isolated, got \"y\"\n- prompt: missing\n- tz: want an IANA name such as Europe/Berlin",
 		},
 		{`{"action":"start","tz":"Mars"}`, tools.Validation, "cron: action: want one of list, add"},
 		{`{"action":"add","schedule":7,"prompt":"x"}`, tools.Validation, "cron: schedule: want a string, got the number 7\n"},

@@ -119,6 +119,7 @@ func TestWhatAGateSaysIsForeign(t *testing.T) {
 		{automation.Run{State: "done", Outcome: "failed", Reason: "no model answered", Turn: 7}, ""},
 		{automation.Run{State: "done", Outcome: "failed", Reason: "it failed", Turn: 7, Tainted: true}, "what a run says that had read foreign text"},
 		{automation.Run{State: "done", Outcome: "skipped", Reason: "gate: no change"}, ""},
+		{automation.Run{State: "done", Outcome: "ran", Reason: "run by hand", Turn: 7, Tainted: true, Sent: "sent"}, ""}, // the stranger's 8: no word of the run
 	} {
 		b := newBook()
 		tool := automation.NewCron(gated{b, c.run}, b)

@@ -243,7 +243,7 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchInput, i tool
 	switch in.Action {
 	case "list":
 		list, err := w.watches.List(ctx)
-		return tools.Result{Content: watchTable(list), Data: WatchOutput{list}, Foreign: foreignWatches(list...)}, err
+		return tools.Result{Content: watchTable(call, list), Data: WatchOutput{list}, Foreign: foreignWatches(list...)}, err
 	case "add":
 		// The paths as the intent resolved them.
 		paths, _ := i.Keep.([]string)
@@ -261,7 +261,10 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchInput, i tool
 	if change == nil {
 		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: WatchOutput{[]filewatch.View{one}}, Foreign: foreignWatches(one)}, nil
 	}
-	text := map[Verb]string{Remove: "the watch " + one.Name + " is removed", Pause: "the watch " + one.Name + " is paused", Resume: "resumed: " + watchSentence(one)}[Verb(in.Action)]
+	text := map[Verb]string{
+		Remove: fmt.Sprintf("the watch %s is removed; it was: %s, %s", one.Name, strings.Join(one.Paths, ", "), brief(one.Prompt)),
+		Pause:  "the watch " + one.Name + " is paused", Resume: "resumed: " + watchSentence(one),
+	}[Verb(in.Action)]
 	return answer(text, one, change), nil
 }
 
@@ -366,6 +369,9 @@ func watchSentence(w filewatch.View) string {
 	case w.Trouble != "":
 		text += "\n" + w.Trouble
 	}
+	if w.NeedsModel {
+		text += "\n" + event.NeedsModel
+	}
 	return fmt.Sprintf("%s\nprompt: %s\nanswers go to: %s", text, brief(w.Prompt), w.Deliver)
 }
 
@@ -383,13 +389,14 @@ func watchWays(w filewatch.View) string {
 	add(w.Gitignore, "without what .gitignore leaves out")
 	add(w.Own, "hob's own writes too")
 	add(w.Poll != "", "polled every "+w.Poll)
+	add(w.Plain, event.NoModelAsked)
 	add(len(w.Allow) > 0, "may use "+strings.Join(w.Allow, ", "))
 	add(w.Settle != "", "after "+w.Settle+" without changes")
 	return strings.Join(ways, "; ")
 }
 
 // watchTable lists watches, one per line.
-func watchTable(list []filewatch.View) string {
+func watchTable(call tools.Call, list []filewatch.View) string {
 	if len(list) == 0 {
 		return "there are no watches yet"
 	}
@@ -405,7 +412,7 @@ func watchTable(list []filewatch.View) string {
 		case one.Waits != "":
 			state = "waits for " + one.Waits + ", which is not there"
 		case !one.Held.IsZero():
-			state = "collects changes until " + one.Held.UTC().Format(time.RFC3339)
+			state = "collects changes until " + call.Shown(one.Held)
 		case one.Trouble != "":
 			state = "watching, but: " + one.Trouble
 		case !one.Ready:
@@ -414,7 +421,7 @@ func watchTable(list []filewatch.View) string {
 		if one.Failures > 0 {
 			state += fmt.Sprintf(", failed %d in a row", one.Failures)
 		}
-		lines = append(lines, fmt.Sprintf("#%d %s | %s | %s | %s", one.ID, one.Name, brief(strings.Join(one.Paths, ", ")), state, brief(one.Prompt)))
+		lines = append(lines, fmt.Sprintf("#%d %s | %s | %s | %s", one.ID, one.Name, brief(strings.Join(one.Paths, ", ")), state+event.PlainMark(one.Plain), brief(one.Prompt)))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -14,6 +14,7 @@ import (
 
 	"hob/daemon/fsguard"
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -33,7 +34,7 @@ type pathArg struct {
 type target struct {
 	given  string
 	place  fsguard.Place
-	before string // its content: "absent", a hash, or time and size of a large file
+	before string // its content: that it is absent from its folder, a hash, or time and size of a large file
 }
 
 // intentFor builds the intent of a call: where its paths lead, and what is there now. It reads
@@ -88,7 +89,7 @@ func (d Deps) resolve(call tools.Call, path string) (target, error) {
 // changes.
 func (d Deps) before(p fsguard.Place) (string, error) {
 	if !p.Exists() || p.Area == fsguard.State || !p.Info.Mode().IsRegular() {
-		return "absent", nil
+		return p.Absent(), nil
 	}
 	// Hashing a large file for each intent would take too long.
 	if p.Info.Size() > hashLimit {
@@ -128,10 +129,11 @@ type changeSet struct {
 	long   bool // do not hold large files in memory
 }
 
-// file is one file of a changeSet: its content before the call and now.
+// file is one file of a changeSet: its content before the call and now, as UTF-8. Its encoding and the line ends of the Macintosh stay.
 type file struct {
 	target
 	was, now []byte
+	encoding text.Encoding
 	long     *longText // replaces was and now: holds only the changes in memory
 	existed  bool
 	exists   bool
@@ -140,6 +142,7 @@ type file struct {
 	origin   []byte        // the old content of a moved file
 	moved    bool          // it was moved to another path
 	count    int           // replacements
+	differ   string        // characters of a place that was found because it looks the same
 }
 
 // changeSet starts the work on the files of an intent.
@@ -196,25 +199,39 @@ func (s *changeSet) open(path string) (*file, error) {
 
 // load reads a file into memory, or opens it if it is long.
 func (s *changeSet) load(f *file) error {
-	var err error
-	switch size := f.place.Info.Size(); {
-	case s.long && size > maxLong:
+	size := f.place.Info.Size()
+	if s.long && size > maxLong {
 		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too large to edit (over 1 GB)", tools.ShownPath(f.given))
+	}
+	src, err := s.Guard.Open(f.place)
+	if err != nil {
+		return tools.RefusePath(s.Guard, s.call, f.given, err)
+	}
+	sample, whole, err := text.Sample(src, size)
+	if err == nil {
+		f.encoding, _ = text.Detect(sample, whole)
+	}
 	// A long file stays on disk: only its changes are held in memory.
-	case s.long && size > longFile:
-		src, opening := s.Guard.Open(f.place)
-		if err = opening; err == nil {
-			f.long = newLongText(src, size)
-		}
-	case size > maxFile:
+	if err == nil && s.long && size > longFile && f.encoding.UTF8() {
+		f.long = newLongText(src, size)
+		return nil
+	}
+	if err = errors.Join(err, src.Close()); err == nil && size > maxFile {
 		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too large to edit (over 256 MB)", tools.ShownPath(f.given))
-	default:
+	}
+	if err == nil {
 		f.was, err = s.read(f.place)
-		f.now = f.was
 	}
 	if err != nil {
 		return tools.RefusePath(s.Guard, s.call, f.given, err)
 	}
+	if !f.encoding.UTF8() {
+		exact := false
+		if f.was, exact = f.encoding.Exact(f.was); !exact {
+			return tools.Refuse(tools.Validation, "exec can convert it (iconv)", "%s looks like %s but has bytes that it does not have, which an edit would change", tools.ShownPath(f.given), f.encoding)
+		}
+	}
+	f.now = f.was
 	return nil
 }
 
@@ -236,7 +253,7 @@ func (s *changeSet) existing(path string) (*file, error) {
 	if !f.exists {
 		return nil, tools.RefusePath(s.Guard, s.call, path, iofs.ErrNotExist)
 	}
-	// A NUL byte near the beginning means a binary file. git uses the same rule and number.
+	// A NUL near the beginning means a binary file. git uses the same rule and number.
 	head, err := f.head(8000)
 	if err != nil {
 		return nil, tools.RefusePath(s.Guard, s.call, path, err)
@@ -290,7 +307,11 @@ func (s *changeSet) commit(ctx context.Context, in any) error {
 					"%s: the new text holds the placeholder %s", tools.ShownPath(f.given), name)
 			}
 		}
-		changes = append(changes, fileChange{Place: f.place, Data: f.now, Remove: !f.exists, Like: f.like, Long: f.long})
+		data, err := f.encoding.Encode(f.now, slices.Concat(f.was, f.origin))
+		if err != nil {
+			return tools.Refuse(tools.Validation, "use another character, or convert the file first (iconv)", "%s keeps its encoding: %v", tools.ShownPath(f.given), err)
+		}
+		changes = append(changes, fileChange{Place: f.place, Data: data, Remove: !f.exists, Like: f.like, Long: f.long})
 		changed = append(changed, f)
 	}
 	if len(changes) == 0 {
@@ -305,17 +326,17 @@ func (s *changeSet) commit(ctx context.Context, in any) error {
 	if err != nil {
 		return tools.RefusePath(s.Guard, s.call, changed[0].given, err)
 	}
-	return s.remember(changed, infos)
+	return s.remember(changed, changes, infos)
 }
 
 // remember records in Seen what the session has written.
-func (s *changeSet) remember(changed []*file, infos []iofs.FileInfo) error {
+func (s *changeSet) remember(changed []*file, written []fileChange, infos []iofs.FileInfo) error {
 	for i, f := range changed {
 		if !f.exists {
 			s.Seen.Forget(s.call.Session, f.place.Path)
 			continue
 		}
-		data := f.now
+		data := written[i].Data
 		if f.long != nil {
 			var err error
 			if data, err = f.long.Head(headSize); err != nil {

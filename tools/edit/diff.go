@@ -9,6 +9,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -83,6 +84,25 @@ func tooFarApart(oldName, newName string) string {
 // shared returns how many bytes two texts have in common at each end: whole lines, less the lines
 // of context.
 func shared(a, b []byte) (lead, tail int) {
+	lead, tail = common(a, b)
+	for range udiff.DefaultContextLines + 1 {
+		lead = max(0, bytes.LastIndexByte(a[:lead], '\n'))
+	}
+	if lead > 0 {
+		lead++
+	}
+	for range udiff.DefaultContextLines + 1 {
+		i := bytes.IndexByte(a[len(a)-tail:], '\n')
+		if i < 0 {
+			return lead, 0
+		}
+		tail -= i + 1
+	}
+	return lead, tail
+}
+
+// common returns how many bytes two texts have in common at each end.
+func common(a, b []byte) (lead, tail int) {
 	const block = 4096
 	short := min(len(a), len(b))
 	// Compare whole blocks first: that is much faster than byte by byte.
@@ -97,19 +117,6 @@ func shared(a, b []byte) (lead, tail int) {
 	}
 	for tail < short-lead && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
-	}
-	for range udiff.DefaultContextLines + 1 {
-		lead = max(0, bytes.LastIndexByte(a[:lead], '\n'))
-	}
-	if lead > 0 {
-		lead++
-	}
-	for range udiff.DefaultContextLines + 1 {
-		i := bytes.IndexByte(a[len(a)-tail:], '\n')
-		if i < 0 {
-			return lead, 0
-		}
-		tail -= i + 1
 	}
 	return lead, tail
 }
@@ -132,3 +139,6 @@ func truncateDiff(diff string) string {
 	kept := diff[:strings.LastIndexByte(diff[:maxDiff], '\n')+1]
 	return fmt.Sprintf("%s(%s of the diff more)\n", strings.ToValidUTF8(kept, ""), count(strings.Count(diff[len(kept):], "\n"), "line"))
 }
+
+// count formats a number with its noun.
+func count(n int, noun string) string { return text.Count(n, noun) }

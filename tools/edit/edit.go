@@ -157,7 +157,10 @@ func (e editor) run(ctx context.Context, call tools.Call, in EditInput, intent t
 			return tools.Result{}, tools.RefusePath(s.Guard, call, f.given, err)
 		}
 		out.Files = append(out.Files, c)
-		fmt.Fprintf(&head, "edited %s: %s, +%d -%d lines\n", tools.ShownPath(f.given), count(c.Replacements, "replacement"), c.Added, c.Removed)
+		fmt.Fprintf(&head, "edited %s%s: %s, +%d -%d lines\n", tools.ShownPath(f.given), f.called(), count(c.Replacements, "replacement"), c.Added, c.Removed)
+		if f.differ != "" {
+			fmt.Fprintf(&head, "(its text has %s where old_text has a character that looks the same)\n", f.differ)
+		}
 		diffs.WriteString(diff)
 	}
 	if err := s.commit(ctx, in); err != nil {
@@ -165,6 +168,14 @@ func (e editor) run(ctx context.Context, call tools.Call, in EditInput, intent t
 	}
 	out.Diff = truncateDiff(diffs.String())
 	return tools.Result{Content: head.String() + out.Diff, Data: out}, nil
+}
+
+// called names the encoding of a file that is not UTF-8.
+func (f *file) called() string {
+	if f.encoding.UTF8() {
+		return ""
+	}
+	return " (" + f.encoding.String() + ")"
 }
 
 // probe reports whether an interrupted call was carried out.
@@ -180,6 +191,9 @@ func (s *changeSet) mismatch(err error, f *file, r Replacement, i, n int) error 
 	}
 	many, ok := errors.AsType[*ambiguous](err)
 	switch {
+	case ok && many.alike != "":
+		return tools.Refuse(tools.NotFound, "take the characters from the file, and give more of the lines around it",
+			"%s: old_text is not in the file; texts with %s that look the same are on lines %s", at, many.alike, numbers(many.lines, many.n))
 	case ok:
 		return tools.Refuse(tools.Validation, "give more of the lines around it, or set replace_all",
 			"%s: old_text occurs %s, on lines %s", at, count(many.n, "time"), numbers(many.lines, many.n))

@@ -24,6 +24,10 @@ const (
 func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	if f.long == nil {
 		out, n, err := replace(f.now, r)
+		if errors.Is(err, errAbsent) {
+			n = 1
+			out, f.differ, err = similar(f.now, r)
+		}
 		if err == nil {
 			f.now = out
 		}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"hob/daemon/text"
 	"hob/tools"
 	"hob/tools/edit/patch"
 )
@@ -105,7 +105,7 @@ func (s *changeSet) section(sec patch.Section) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		f.now, f.exists, f.moved = []byte(sec.Content), true, false
+		f.now, f.exists, f.moved, f.encoding = []byte(sec.Content), true, false, text.Encoding{}
 		return "A " + tools.ShownPath(sec.Path), nil
 	case patch.Delete:
 		f, err := s.open(sec.Path)
@@ -139,29 +139,26 @@ func (s *changeSet) update(sec patch.Section) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !utf8.Valid(f.now) {
-		return "", tools.Refuse(tools.Validation, "edit replaces bytes in such files", "%s is not UTF-8 text", tools.ShownPath(sec.Path))
-	}
-	text, err := sec.Apply(string(f.now))
+	now, err := sec.Apply(string(f.now))
 	if err != nil {
 		return "", unfit(err)
 	}
 	f.count += len(sec.Hunks)
 	if sec.Move == "" {
-		f.now = []byte(text)
-		return "M " + tools.ShownPath(sec.Path), nil
+		f.now = []byte(now)
+		return "M " + tools.ShownPath(sec.Path) + f.called(), nil
 	}
 	to, err := s.open(sec.Move)
 	if err != nil {
 		return "", err
 	}
 	if to == f {
-		f.now = []byte(text)
+		f.now = []byte(now)
 		return "M " + tools.ShownPath(sec.Path), nil
 	}
 	// A move is a new file with the permissions of the old one, and a removal.
-	to.now, to.exists, to.moved, to.from, to.count = []byte(text), true, false, sec.Path, f.count
-	to.like, to.origin = f.place.Info, f.now
+	to.now, to.exists, to.moved, to.from, to.count = []byte(now), true, false, sec.Path, f.count
+	to.like, to.origin, to.encoding = f.place.Info, f.now, f.encoding
 	f.now, f.exists, f.moved = nil, false, true
 	return "M " + tools.ShownPath(sec.Move), nil
 }

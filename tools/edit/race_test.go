@@ -60,3 +60,30 @@ func TestASwappedFolderLeadsNowhere(t *testing.T) {
 	}
 	t.Logf("%v", codes)
 }
+
+// T14: a patch that adds a file is for the folder that was there when the owner was asked.
+func TestANewFileIsBoundToItsFolder(t *testing.T) {
+	d := newFixture(t)
+	d.put(t, "dir/f", abc)
+	c := d.call(t, "t1_1", args{"patch": around("*** Add File: dir/new\n+x")})
+	before, err := d.patch.Intent(t.Context(), c)
+	must(t, err)
+	dir := filepath.Join(d.dir, "dir")
+	must(t, errors.Join(os.Rename(dir, dir+"2"), os.Mkdir(dir, 0o700)))
+	after, err := d.patch.Intent(t.Context(), c)
+	must(t, err)
+	if string(before.Canonical) == string(after.Canonical) {
+		t.Errorf("another folder has the same approval: %s", before.Canonical)
+	}
+	res, err := d.patch.Run(t.Context(), c, before)
+	if err != nil {
+		res = tools.ErrorResult(err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "new")); res.Code != tools.Conflict || err == nil {
+		t.Errorf("written into another folder: %+v", res)
+	}
+	res, err = d.patch.Run(t.Context(), c, after)
+	if must(t, err); res.IsError {
+		t.Error(res.Content)
+	}
+}

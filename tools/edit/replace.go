@@ -3,7 +3,13 @@ package edit
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"hob/daemon/text"
 )
 
 // shownLines limits how many line numbers an error lists.
@@ -18,7 +24,8 @@ var (
 // ambiguous says that a text occurs in several places.
 type ambiguous struct {
 	n     int
-	lines []int // line numbers of the first places, from 1
+	lines []int  // line numbers of the first places, from 1
+	alike string // characters that the places have instead of those that look like them
 }
 
 // Error exists for errors.AsType; users see the text of mismatch instead.
@@ -48,6 +55,46 @@ func replace(data []byte, r Replacement) ([]byte, int, error) {
 		at = m.To
 	}
 	return append(out, data[at:]...), len(found), nil
+}
+
+// similar is replace for a text that is not in the file, but looks like one place of it. What old and new text have in common at both ends stays as it
+// is in the file. It returns the names of the characters that differ. Errors: *ambiguous, errAbsent.
+func similar(data []byte, r Replacement) (out []byte, differ string, err error) {
+	old, put, err := r.texts()
+	if err != nil {
+		return nil, "", err
+	}
+	if !norm.NFC.IsNormalString(old) {
+		old, put = norm.NFC.String(old), norm.NFC.String(put)
+	}
+	from, to := common([]byte(old), []byte(put))
+	for from > 0 && (from < len(old) && !utf8.RuneStart(old[from]) || old[from-1] == '.') { // no character and no ellipsis is cut
+		from--
+	}
+	for to > 0 && (!utf8.RuneStart(old[len(old)-to]) || old[len(old)-to] == '.') {
+		to--
+	}
+	re := text.Alike(old, from, to)
+	if re == nil {
+		return nil, "", errAbsent
+	}
+	found := re.FindAllSubmatchIndex(data, shownLines)
+	if len(found) == 0 {
+		return nil, "", errAbsent
+	}
+	differ = text.Unlike(string(data[found[0][0]:found[0][1]]), old)
+	if len(found) > 1 {
+		var places []span
+		for _, m := range found {
+			places = append(places, span{From: int64(m[0]), To: int64(m[1])})
+		}
+		many := several(data, places)
+		many.alike = differ
+		return nil, "", many
+	}
+	m := found[0]
+	put = ending(data, span{From: int64(m[2]), To: int64(m[3])}, old, put[from:len(put)-to])
+	return slices.Concat(data[:m[2]], []byte(put), data[m[3]:]), differ, nil
 }
 
 // texts returns the text to find and the text to put in its place.
@@ -116,7 +163,7 @@ func dropOverlaps(found []span) []span {
 }
 
 // several builds the error for a text that occurs more than once.
-func several(data []byte, found []span) error {
+func several(data []byte, found []span) *ambiguous {
 	a := &ambiguous{n: len(found)}
 	at, line := int64(0), 1
 	for _, m := range found[:min(len(found), shownLines)] {

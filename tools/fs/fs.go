@@ -9,9 +9,8 @@
 package fs
 
 import (
-	"fmt"
-
 	"hob/daemon/fsguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -45,33 +44,7 @@ func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Inten
 func touched(p fsguard.Place, write bool) tools.Path { return tools.PathOf(p, write) }
 
 // count formats a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(int64(n)) + " " + noun + "s"
-}
-
-// grouped formats a number with commas.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	// It works from the right, so that the commas inserted so far do not move the next place.
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func count(n int, noun string) string { return text.Count(n, noun) }
 
 // sized formats a number of bytes for people.
-func sized(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return count(int(n), "byte")
-	}
-	// The unit symbols have powers of 1024, not of 1000.
-	f, i := float64(n)/unit, 0
-	for ; f >= unit && i < 4; i++ {
-		f /= unit
-	}
-	return fmt.Sprintf("%.1f %cB", f, "KMGTP"[i])
-}
+func sized(n int64) string { return text.Size(n) }

@@ -142,6 +142,7 @@ func TestReadPages(t *testing.T) {
 	d.put(t, "wide", strings.Repeat(strings.Repeat("x", 999)+"\n", 2000))
 	d.put(t, "crlf", "a\r\nb\r\n")
 	d.put(t, "bom", "\ufeffhello\n")
+	d.put(t, "odd", "caf\xe9 au lait, \xa4\xa6\n")
 	d.put(t, "latin", "caf\xe9 au lait\n")
 	d.put(t, "one line", strings.Repeat("ä", 5000)+"\nnext\n")
 	for _, c := range []struct {
@@ -162,7 +163,8 @@ func TestReadPages(t *testing.T) {
 		{"512 KB at most", args{"path": "wide", "limit": 2000}, 1, 520, 520, "continue with offset=520)", ""},
 		{"CR LF", args{"path": "crlf"}, 1, 2, 0, "     1\ta\n     2\tb\n(end of file) (lines end in CR LF)", "\r"},
 		{"byte order mark", args{"path": "bom"}, 1, 1, 0, "     1\thello\n", "\ufeff"},
-		{"other encoding", args{"path": "latin"}, 1, 1, 0, "caf\uFFFD au lait", ""},
+		{"other encoding, F13", args{"path": "latin"}, 1, 1, 0, "caf\u00e9 au lait\n(end of file) (windows-1252)", "\uFFFD"},
+		{"no known encoding", args{"path": "odd"}, 1, 1, 0, "caf\u00e9 au lait, \u00a4\u00a6\n(end of file) (some lines are not UTF-8; they are shown as windows-1252", "\uFFFD"},
 		{"a long line", args{"path": "one line"}, 1, 2, 0, strings.Repeat("ä", 2000) + "… [line cut: 6,000 bytes more]\n     2\tnext", strings.Repeat("ä", 2001)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

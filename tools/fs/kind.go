@@ -1,12 +1,8 @@
 package fs
 
 import (
-	"bytes"
-	"encoding/binary"
-	"io"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"hob/daemon/text"
 	"hob/tools/fs/picture"
@@ -82,13 +78,10 @@ func textual(magic string) bool {
 }
 
 // formatOf decides how read shows a file. For a file that it cannot show, format is "" and kind
-// describes the file.
-func formatOf(name string, head []byte) (format, kind string) {
-	kind = binaryKind(name, head)
+// describes the file. other says that it is text in another encoding than UTF-8.
+func formatOf(name string, head []byte, other bool) (format, kind string) {
+	kind = binaryKind(name, head, other || text.Legible(head))
 	switch {
-	// UTF-16 is checked first: its zero bytes would make it a binary file.
-	case utf16Order(head) != nil:
-		return formatText, ""
 	// A notebook is JSON, so only its name distinguishes it from other text. An empty one is shown as text.
 	case kind == "" && strings.EqualFold(filepath.Ext(name), ".ipynb") && len(head) > 0:
 		return formatNotebook, kind
@@ -108,9 +101,8 @@ func formatOf(name string, head []byte) (format, kind string) {
 // wordDocument is the kind that leads to the text of a Word document.
 const wordDocument = "a Word document"
 
-// binaryKind describes a file that is not text, by its first bytes; "" for text.
-func binaryKind(name string, head []byte) string {
-	plain := looksLikeText(head)
+// binaryKind describes a file that is not text, by its first bytes; "" for text. plain says that it looks like text.
+func binaryKind(name string, head []byte, plain bool) string {
 	for _, s := range signatures() {
 		if len(head) < s.at+len(s.magic) || string(head[s.at:s.at+len(s.magic)]) != s.magic {
 			continue
@@ -148,62 +140,4 @@ func zipKind(name string) string {
 	default:
 		return "a zip archive"
 	}
-}
-
-// utf16Order returns the byte order of UTF-16 text, or nil for anything else. A text without a byte
-// order mark (RFC 2781) counts as UTF-16 if nearly every second byte is zero and hardly any other
-// one.
-func utf16Order(head []byte) binary.ByteOrder {
-	// First the byte order mark, if there is one.
-	orders := map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian}
-	order := binary.ByteOrder(nil)
-	if len(head) >= 2 {
-		order = orders[string(head[:2])]
-	}
-	if order == nil {
-		// Western text has its zeros in the high bytes: at odd offsets it is little-endian, at even ones big-endian.
-		var zeros [2]int
-		for i, b := range head {
-			if b == 0 {
-				zeros[i%2]++
-			}
-		}
-		switch most := len(head) * 2 / 5; {
-		case len(head) < 8:
-		case zeros[1] > most && zeros[0]*20 <= most:
-			order = binary.LittleEndian
-		case zeros[0] > most && zeros[1]*20 <= most:
-			order = binary.BigEndian
-		}
-	}
-	if order == nil {
-		return nil
-	}
-	// Binary data can have the same pattern of zeros. Only bytes that decode to text count. An odd last byte is left out.
-	decoded, err := io.ReadAll(text.UTF16(bytes.NewReader(head[:len(head)&^1]), order))
-	if err != nil || !looksLikeText(decoded) {
-		return nil
-	}
-	return order
-}
-
-// looksLikeText reports whether the bytes are text: no NUL, few control characters and few invalid
-// UTF-8 sequences. Text in other 8-bit encodings passes if it is mostly letters.
-func looksLikeText(head []byte) bool {
-	if bytes.IndexByte(head, 0) >= 0 {
-		return false
-	}
-	// Escape (0x1b) is permitted, because logs hold terminal colours.
-	odd, all := 0, 0
-	for rest := head; len(rest) > 0; all++ {
-		r, n := utf8.DecodeRune(rest)
-		// The head may end in the middle of a character; that is no invalid sequence.
-		cut := r == utf8.RuneError && n == 1 && len(rest) < utf8.UTFMax && !utf8.FullRune(rest)
-		if r < 0x20 && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != '\b' && r != 0x1b || r == utf8.RuneError && n == 1 && !cut {
-			odd++
-		}
-		rest = rest[n:]
-	}
-	// At most 30 % of the characters may be odd.
-	return odd*10 <= all*3
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"hob/daemon/text"
 )
 
 // chunk is the size of one read: it fits the second-level cache of a core.
@@ -20,6 +22,8 @@ type lines struct {
 	buf  []byte
 	rest []byte // the unused part of buf
 	err  error  // error of the last read
+
+	broken bool // the last line had a line break
 }
 
 // newLines starts at the current position of r.
@@ -79,6 +83,7 @@ func (l *lines) next(keep int) (line []byte, dropped int, ok bool) {
 	for l.fill() {
 		ok = true
 		end := bytes.IndexByte(l.rest, '\n')
+		l.broken = end >= 0
 		part := l.rest
 		if end >= 0 {
 			part = l.rest[:end]
@@ -103,6 +108,8 @@ type pageView struct {
 	list []string
 	what string // the source of the lines, for people; "" for a text file
 	note string // an additional note
+
+	latin bool // a line is not UTF-8
 }
 
 // collect takes lines until a limit is reached.
@@ -121,14 +128,18 @@ func (s *pageView) collect(ctx context.Context, l *lines, in ReadInput) error {
 		if !ok {
 			break
 		}
-		text, crlf, cut := tidy(raw, dropped, in.Offset == 0 && len(s.list) == 0)
+		if dropped == 0 && !utf8.Valid(raw) {
+			western, _ := text.Labelled("windows-1252")
+			raw, s.latin = western.Decode(raw), true
+		}
+		shown, crlf, cut := tidy(raw, dropped, in.Offset == 0 && len(s.list) == 0)
 		// 8 bytes are the line number, the tab and the line break of numbered. The first line is always shown.
-		if budget -= len(text) + 8; budget < 0 && len(s.list) > 0 {
+		if budget -= len(shown) + 8; budget < 0 && len(s.list) > 0 {
 			s.Next = in.Offset + len(s.list)
 			break
 		}
-		s.list = append(s.list, text)
-		s.CRLF = s.CRLF || crlf
+		s.list = append(s.list, shown)
+		s.CRLF = s.CRLF || crlf && l.broken
 		if cut {
 			s.Cut++
 		}
@@ -183,8 +194,13 @@ func (s pageView) numbered() string {
 	if s.CRLF {
 		b.WriteString(" (lines end in CR LF)")
 	}
-	if s.note != "" {
-		b.WriteString(" (" + s.note + ")")
+	if s.latin {
+		b.WriteString(" (some lines are not UTF-8; they are shown as windows-1252, and edit does not find their special characters)")
+	}
+	for _, note := range []string{s.Encoding, s.note} {
+		if note != "" {
+			b.WriteString(" (" + note + ")")
+		}
 	}
 	return b.String()
 }

@@ -33,17 +33,18 @@ type ReadInput struct {
 
 // ReadOutput is the output of read.
 type ReadOutput struct {
-	Path    string   `json:"path" jsonschema:"the file, links resolved"`
-	Format  string   `json:"format" jsonschema:"text, image, pdf, docx or notebook"`
-	First   int      `json:"first" jsonschema:"number of the first line shown, from 1; 0: none"`
-	Lines   int      `json:"lines" jsonschema:"lines shown"`
-	Next    int      `json:"next,omitempty" jsonschema:"offset to continue with; left out at the end"`
-	Size    int64    `json:"size" jsonschema:"bytes in the file"`
-	Cut     int      `json:"cut,omitempty" jsonschema:"lines shown only in part"`
-	CRLF    bool     `json:"crlf,omitempty" jsonschema:"lines end in CR LF"`
-	Pages   int      `json:"pages,omitempty" jsonschema:"of a PDF: pages in it"`
-	Picture *Picture `json:"picture,omitempty" jsonschema:"of an image"`
-	Text    string   `json:"text" jsonschema:"the lines, without numbers"`
+	Path     string   `json:"path" jsonschema:"the file, links resolved"`
+	Format   string   `json:"format" jsonschema:"text, image, pdf, docx or notebook"`
+	First    int      `json:"first" jsonschema:"number of the first line shown, from 1; 0: none"`
+	Lines    int      `json:"lines" jsonschema:"lines shown"`
+	Next     int      `json:"next,omitempty" jsonschema:"offset to continue with; left out at the end"`
+	Size     int64    `json:"size" jsonschema:"bytes in the file"`
+	Cut      int      `json:"cut,omitempty" jsonschema:"lines shown only in part"`
+	CRLF     bool     `json:"crlf,omitempty" jsonschema:"lines end in CR LF"`
+	Encoding string   `json:"encoding,omitempty" jsonschema:"when it is not UTF-8"`
+	Pages    int      `json:"pages,omitempty" jsonschema:"of a PDF: pages in it"`
+	Picture  *Picture `json:"picture,omitempty" jsonschema:"of an image"`
+	Text     string   `json:"text" jsonschema:"the lines, without numbers"`
 }
 
 // The formats of files, as they appear in results.
@@ -107,7 +108,7 @@ func readIntent(tool string, p fsguard.Place) (tools.Intent, error) {
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
 		Path string `json:"path"`
-		ID   string `json:"id"`
+		ID   string `json:"path_id"`
 	}{tool, p.Path, p.ID()})
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{touched(p, false)},
@@ -138,12 +139,6 @@ func (r reader) run(ctx context.Context, call tools.Call, in ReadInput, intent t
 // open detects the format of the file and shows it accordingly. It records in Seen what the session
 // has read.
 func (r reader) open(ctx context.Context, call tools.Call, in ReadInput, p fsguard.Place, f *os.File) (tools.Result, error) {
-	// ReadAt leaves the position alone, so that the file is still read from its beginning later.
-	head := make([]byte, sniffLen)
-	n, err := f.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return tools.Result{}, err
-	}
 	info, err := f.Stat()
 	if err != nil {
 		return tools.Result{}, err
@@ -152,7 +147,14 @@ func (r reader) open(ctx context.Context, call tools.Call, in ReadInput, p fsgua
 	if err != nil {
 		return tools.Result{}, err
 	}
-	format, kind := formatOf(p.Path, head[:n])
+	// A sample leaves the position alone, so that the file is still read from its beginning later.
+	sample, whole, err := text.Sample(f, info.Size())
+	if err != nil {
+		return tools.Result{}, err
+	}
+	head := sample[:min(len(sample), sniffLen)]
+	encoding, known := text.Detect(sample, whole)
+	format, kind := formatOf(p.Path, head, known && !encoding.UTF8())
 	if format == "" {
 		return tools.Fail(tools.Validation, "read shows text, PDF, docx, notebooks and images", "%s is %s (%s)", tools.ShownPath(in.Path), kind, sized(info.Size())), nil
 	}
@@ -167,9 +169,9 @@ func (r reader) open(ctx context.Context, call tools.Call, in ReadInput, p fsgua
 		return r.picture(ctx, call, in, p, f, s)
 	case formatText:
 		// Decoded text has other offsets than the file, so whole blocks cannot be skipped.
-		if order := utf16Order(head[:n]); order != nil {
-			s.note = "UTF-16"
-			return s.from(ctx, in, text.UTF16(f, order), 0)
+		if !encoding.UTF8() {
+			s.Encoding = encoding.String()
+			return s.from(ctx, in, encoding.Reader(f), 0)
 		}
 		return r.text(ctx, in, f, s)
 	default:

@@ -15,8 +15,9 @@ import (
 
 // Limits of Seen.
 const (
-	maxSeen   = 4096    // files remembered in all sessions together
-	hashLimit = 4 << 20 // larger files are identified by time and size only
+	maxSeen       = 4096     // files remembered in all sessions together
+	hashLimit     = 4 << 20  // larger files are identified by time and size only
+	comparedLimit = 64 << 10 // the content of larger files is not compared in a question
 )
 
 // Seen remembers in memory how each file looked when a session last read or wrote it, so that a

@@ -30,7 +30,7 @@ func (r reader) picture(ctx context.Context, call tools.Call, in ReadInput, p fs
 	if r.deps.Artifacts == nil {
 		return tools.Fail(tools.ConfigError, "", "%s is an image, and there is no place to store the picture", tools.ShownPath(in.Path)), nil
 	}
-	fit, err := document.Show(ctx, r.deps.Helper, f)
+	fit, err := document.Show(ctx, r.deps.Helper, f, document.Picture)
 	if errors.Is(err, picture.ErrFormat) || errors.Is(err, picture.ErrLarge) {
 		return tools.Fail(tools.Validation, "", "%s cannot be shown: %v", tools.ShownPath(in.Path), err), nil
 	}

@@ -58,7 +58,7 @@ func (w writer) intent(_ context.Context, call tools.Call, in WriteInput) (tools
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	before, err := w.before(p)
+	before, old, err := w.before(p)
 	if err != nil {
 		return tools.Intent{}, tools.RefusePath(w.guard, call, in.Path, err)
 	}
@@ -71,7 +71,7 @@ func (w writer) intent(_ context.Context, call tools.Call, in WriteInput) (tools
 	}{"write", p.Path, before, in.OnConflict, in.Content})
 	i := tools.Intent{
 		Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSWrite}, Paths: []tools.Path{touched(p, true)},
-		Summary: fmt.Sprintf("write %s (%s)", tools.ShownPath(p.Path), sized(int64(len(in.Content)))), Canonical: canonical, Keep: p,
+		Summary: fmt.Sprintf("write %s (%s)", tools.ShownPath(p.Path), sized(int64(len(in.Content)))), Canonical: canonical, Old: old, Keep: p,
 	}
 	if p.Own {
 		i.Scopes = append(i.Scopes, tools.Config)
@@ -79,26 +79,30 @@ func (w writer) intent(_ context.Context, call tools.Call, in WriteInput) (tools
 	return i, err
 }
 
-// before identifies the content that would be overwritten: "absent", a hash, or time and size of a
-// large file.
-func (w writer) before(p fsguard.Place) (string, error) {
+// before identifies the content that would be overwritten: its absence, a hash, or time and size of a
+// large file. old is the content of a file that is small enough to be compared in a question, and no secret.
+func (w writer) before(p fsguard.Place) (id string, old []byte, err error) {
 	if !p.Exists() || p.Area == fsguard.State || !p.Info.Mode().IsRegular() {
-		return "absent", nil
+		return p.Absent(), nil, nil
 	}
 	// To hash a large file would delay every approval; size and time reveal nearly all changes.
 	if p.Info.Size() > hashLimit {
-		return fmt.Sprintf("%d bytes of %s", p.Info.Size(), p.Info.ModTime().UTC()), nil
+		return fmt.Sprintf("%d bytes of %s", p.Info.Size(), p.Info.ModTime().UTC()), nil, nil
 	}
 	f, err := w.guard.Open(p)
 	// A file that may be replaced but not read is still a valid target.
 	if errors.Is(err, iofs.ErrPermission) {
-		return "unreadable", nil
+		return "unreadable", nil, nil
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	m, err := markOf(f, p.Info)
-	return "sha256:" + hex.EncodeToString(m.hash[:]), errors.Join(err, f.Close())
+	// A question goes to chat apps: it must not carry what may be a secret.
+	if err == nil && p.Info.Size() <= comparedLimit && p.Area != fsguard.Sensitive {
+		old, err = io.ReadAll(io.NewSectionReader(f, 0, comparedLimit))
+	}
+	return "sha256:" + hex.EncodeToString(m.hash[:]), old, errors.Join(err, f.Close())
 }
 
 // run writes the file, unless that would destroy something.

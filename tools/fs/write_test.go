@@ -171,6 +171,22 @@ func TestAnApprovalToOverwriteIsForWhatWasThere(t *testing.T) {
 	}
 }
 
+// N21: a question may show what a write replaces, but no secret and no large file.
+func TestTheOldContentOfAWrite(t *testing.T) {
+	d := newFixture(t)
+	for name, c := range map[string]struct {
+		old   string
+		shown bool
+	}{"f": {"one", true}, ".env": {"KEY=canary", false}, "big": {strings.Repeat("x", 64<<10+1), false}} {
+		d.put(t, name, c.old)
+		i, err := d.write.Intent(t.Context(), d.call(t, args{"path": name, "content": "x"}))
+		must(t, err)
+		if got := string(i.Old); got != c.old && c.shown || got != "" && !c.shown {
+			t.Errorf("%s: %d bytes of the old content are shown", name, len(got))
+		}
+	}
+}
+
 func TestProbe(t *testing.T) {
 	d := newFixture(t)
 	p, ok := d.write.(tools.Prober)
@@ -195,5 +211,33 @@ func TestWritingTheConfigurationIsMoreThanWritingAFile(t *testing.T) {
 	must(t, err)
 	if len(i.Scopes) != 2 || i.Scopes[1] != tools.Config || i.Paths[0].Area != tools.Sensitive {
 		t.Errorf("%+v", i)
+	}
+}
+
+// T14: an approval to make a file is for its folder. Another one in its place is refused, also between the check and the write.
+func TestANewFileIsBoundToItsFolder(t *testing.T) {
+	d := newFixture(t)
+	d.put(t, "dir/there", "x")
+	c := d.call(t, args{"path": "dir/f", "content": "x"})
+	before, err := d.write.Intent(t.Context(), c)
+	must(t, err)
+	dir := filepath.Dir(before.Paths[0].Path)
+	must(t, os.Rename(dir, dir+"2"))
+	must(t, os.Mkdir(dir, 0o700))
+	after, err := d.write.Intent(t.Context(), c)
+	must(t, err)
+	if string(before.Canonical) == string(after.Canonical) {
+		t.Errorf("another folder has the same approval: %s", before.Canonical)
+	}
+	res, err := d.write.Run(t.Context(), c, before)
+	if err != nil {
+		res = tools.ErrorResult(err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "f")); !res.IsError || err == nil {
+		t.Errorf("written into another folder: %s", res.Content)
+	}
+	res, err = d.write.Run(t.Context(), c, after)
+	if must(t, err); res.IsError {
+		t.Error(res.Content)
 	}
 }

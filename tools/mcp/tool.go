@@ -7,10 +7,13 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 
+	"hob/daemon/sys"
 	"hob/daemon/text"
 	"hob/tools"
 )
@@ -25,6 +28,7 @@ const Separator = "__"
 type Def struct {
 	Server      string
 	Name        string // as the server calls it
+	As          string // as hob and the model call it; "": the same
 	Description string
 	Input       json.RawMessage // JSON Schema, object at the root
 	Output      json.RawMessage // JSON Schema; nil: none
@@ -37,7 +41,25 @@ type Def struct {
 }
 
 // Full returns the name that the model uses.
-func (d Def) Full() string { return d.Server + Separator + d.Name }
+func (d Def) Full() string { return d.Server + Separator + cmp.Or(d.As, d.Name) }
+
+// maxFull is how many characters the name of a tool may have in requests to models.
+const maxFull = 64
+
+// notSent matches what the name of a tool may not have there.
+var notSent = sys.Regexp(`[^A-Za-z0-9_-]`)
+
+// Short returns the name of a tool of a server in hob, without the server's: the server's own if requests to models may contain that. Another name
+// gets safe characters and a part of its hash, so that it is the same at each start, whatever else the server lists.
+func Short(server, name string) string {
+	most := maxFull - len(server+Separator)
+	if !notSent().MatchString(name) && len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	clean := notSent().ReplaceAllString(name, "_")
+	return fmt.Sprintf("%s_%x", clean[:min(len(clean), most-9)], sum[:4])
+}
 
 // Servers are the connections to the servers. Errors for the model are results.
 type Servers interface {
@@ -65,7 +87,11 @@ func New(d Def, s Servers) Tool { return Tool{d, s} }
 // Spec describes the tool with the server's words, which the owner has accepted.
 func (t Tool) Spec() tools.Spec {
 	d := t.def
-	return tools.Spec{Name: d.Full(), Group: Group, Description: d.Description, Parameters: d.Input, Output: d.Output, Core: d.Flat}
+	alias := ""
+	if d.As != "" {
+		alias = d.Server + Separator + d.Name
+	}
+	return tools.Spec{Name: d.Full(), Alias: alias, Group: Group, Description: d.Description, Parameters: d.Input, Output: d.Output, Core: d.Flat}
 }
 
 // canonical holds what an approval of a call covers.
@@ -90,7 +116,7 @@ func (t Tool) Intent(_ context.Context, call tools.Call) (tools.Intent, error) {
 	}
 	i := tools.Intent{
 		Effect: tools.Once, Scopes: []tools.Scope{tools.MCP}, Server: t.def.Server, Cleared: t.def.Cleared, Keep: args, Canonical: raw,
-		Summary: fmt.Sprintf("use %s of the MCP server %s (%s): %s", t.def.Name, t.def.Server, t.def.Goes, text.Shorten(string(args), 200)),
+		Summary: fmt.Sprintf("use %s of the MCP server %s (%s): %s", cmp.Or(t.def.As, t.def.Name), t.def.Server, t.def.Goes, text.Shorten(string(args), 200)),
 	}
 	if t.def.ReadOnly {
 		i.Effect = tools.Read

@@ -346,7 +346,7 @@ type ContextSearchInput struct {
 func (s items) newSearch() tools.Tool {
 	return tools.New[ContextSearchInput, SearchOutput](tools.Spec{
 		Name: "context_search", Group: "memory", ReadOnly: true, SelfPaging: true, Positional: "query", Example: "tomatoes",
-		Description: "Search the context items, by words.",
+		Description: "Search the context items. The result says what was compared.",
 	}, func(_ context.Context, call tools.Call, in ContextSearchInput) (tools.Intent, error) {
 		if err := owners(call); err != nil {
 			return tools.Intent{}, err
@@ -361,7 +361,7 @@ func (s items) newSearch() tools.Tool {
 		}
 		out, foreign := findings(found)
 		var b strings.Builder
-		b.WriteString(count(len(out.Results), "passage") + " in the context items (by words only)")
+		b.WriteString(count(len(out.Results), "passage") + " in the context items (by " + out.By + ")")
 		out.list(&b)
 		return tools.Result{Content: b.String(), Data: out, Foreign: foreign}, nil
 	})

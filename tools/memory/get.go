@@ -92,7 +92,7 @@ func (s getter) intent(_ context.Context, _ tools.Call, in GetInput) (tools.Inte
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
 		Path string `json:"path"`
-		ID   string `json:"id"`
+		ID   string `json:"path_id"`
 	}{"memory_get", p.Path, p.ID()})
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{tools.PathOf(p, false)},

@@ -6,7 +6,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	iofs "io/fs"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	index "hob/daemon/memory"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -119,9 +119,4 @@ func (s store) nameOf(path string) (string, bool) {
 }
 
 // count formats a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func count(n int, noun string) string { return text.Count(n, noun) }

@@ -189,7 +189,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	_, res := d.call(t, d.search, `{"query": "Anna birthday", "max_results": 1}`)
-	if want := fmt.Sprintf("1 passage in 1 file (by words only)\n\nmemory/2026-05-01.md:1-1 (score %.2f)\nBought a cake for Anna's birthday.", f.Results[0].Score); res.Content != want || res.Foreign != "" {
+	if want := fmt.Sprintf("1 passage in 1 file (by words)\n\nmemory/2026-05-01.md:1-1 (score %.2f)\nBought a cake for Anna's birthday.", f.Results[0].Score); res.Content != want || res.Foreign != "" {
 		t.Errorf("%q, want %q", res.Content, want)
 	}
 	if _, res := d.call(t, d.search, `{"query": "cat"}`); !strings.Contains(res.Content, "MEMORY.md:5-8 · Memory (score ") {
@@ -420,6 +420,30 @@ func TestASearchWithoutAnIndexHasAHint(t *testing.T) {
 	full := event.NewFault(event.Unavailable, "free some space", "the disk is full: nothing was stored")
 	if _, res := d.call(t, memory.NewSearch(g, broken{full}), `{"query": "x"}`); !res.IsError || res.Hint != "free some space" || !strings.Contains(res.Content, "the disk is full") {
 		t.Errorf("%+v", res)
+	}
+}
+
+// compared is an index that may have vectors.
+type compared struct{ index.Result }
+
+func (c compared) Search(context.Context, index.Query) (index.Result, error) { return c.Result, nil }
+
+// F1: a result says what was compared.
+func TestAResultSaysWhatWasCompared(t *testing.T) {
+	g, err := fsguard.New(fsguard.Config{Workspace: t.TempDir(), State: t.TempDir(), Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &fixture{dir: t.TempDir()}
+	one := []index.Passage{{Kind: index.File, Path: "MEMORY.md", From: 1, To: 1, Text: "x"}}
+	for want, found := range map[string]index.Result{
+		"1 passage in 1 file (by words)\n":             {Files: 1, Passages: one},
+		"1 passage in 1 file (by words and vectors)\n": {Files: 1, Passages: one, Vectors: true},
+		"nothing found (by words); without vectors: x": {Files: 2, Notes: []string{"without vectors: x"}},
+	} {
+		if _, res := d.call(t, memory.NewSearch(g, compared{found}), `{"query": "x"}`); !strings.HasPrefix(res.Content, want) {
+			t.Errorf("%q, want %q", res.Content, want)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ type SearchInput struct {
 // SearchOutput is the output of memory_search.
 type SearchOutput struct {
 	Results []Finding `json:"results" jsonschema:"the best first"`
-	By      string    `json:"by" jsonschema:"words: nothing but the words of the query is compared"`
+	By      string    `json:"by" jsonschema:"what of the query was compared: words, or words and vectors"`
 	Files   int       `json:"files" jsonschema:"memory files that were searched"`
 	Cut     []string  `json:"cut" jsonschema:"files so large that only their first 4 MB were searched"`
 	Below   int       `json:"below" jsonschema:"passages that were left out because they are under min_score"`
@@ -52,7 +52,7 @@ func NewSearch(g *fsguard.Guard, x Index) tools.Tool {
 	s := searcher{store{g}, x}
 	return tools.New[SearchInput, SearchOutput](tools.Spec{
 		Name: "memory_search", Group: "memory", Core: true, ReadOnly: true, SelfPaging: true, Positional: "query", Example: `"dentist appointment" --max-results 3`,
-		Description: "Search your memory, by words.",
+		Description: "Search your memory.",
 	}, s.intent, s.run)
 }
 
@@ -89,6 +89,9 @@ func ofOwner(call tools.Call) bool { return call.Trust == event.Owner && !call.G
 // findings converts what a search found, and names the first foreign source: one foreign result is enough to taint the turn.
 func findings(found index.Result) (out SearchOutput, foreign string) {
 	out = SearchOutput{Results: []Finding{}, By: "words", Files: found.Files, Cut: append([]string{}, found.Cut...), Below: found.Weaker, Best: found.Best, Notes: found.Notes}
+	if found.Vectors {
+		out.By = "words and vectors"
+	}
 	for _, p := range found.Passages {
 		f := Finding{Kind: string(p.Kind), Path: p.Path, First: p.From, Last: p.To, Above: p.Above, Score: p.Score, Weak: p.Weak, Snippet: p.Text, Foreign: p.Foreign, Sender: p.Sender}
 		if !p.Time.IsZero() {
@@ -109,9 +112,9 @@ func (f SearchOutput) text() string {
 	case f.Files == 0 && len(f.Results) == 0:
 		b.WriteString("there is nothing to search yet: memory is MEMORY.md and memory/**/*.md in the workspace")
 	case len(f.Results) == 0:
-		fmt.Fprintf(&b, "nothing found in %s (by words only)", count(f.Files, "file"))
+		fmt.Fprintf(&b, "nothing found (by %s)", f.By)
 	default:
-		fmt.Fprintf(&b, "%s in %s (by words only)", count(len(f.Results), "passage"), f.sources())
+		fmt.Fprintf(&b, "%s in %s (by %s)", count(len(f.Results), "passage"), f.sources(), f.By)
 	}
 	f.list(&b)
 	return b.String()

@@ -78,7 +78,7 @@ func askRun(_ context.Context, call tools.Call, in AskInput, _ tools.Intent) (to
 		}
 	}
 	return tools.Result{
-		Content: "asked; the turn waits until " + until.UTC().Format(time.RFC3339),
+		Content: "asked; the turn waits until " + call.Shown(until),
 		Data:    AskOutput{Text: ask.Text, Until: until},
 		Next:    tools.Wait{Kind: tools.ForQuestion, Until: until, Ask: &ask},
 	}, nil

@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,10 +9,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/tools"
+	"hob/tools/fs/document"
+	"hob/tools/fs/picture"
 )
 
 // Artifacts stores the bytes of attached files.
@@ -26,7 +32,32 @@ type Artifacts interface {
 // approved. Exactly this state is sent.
 type enclosure struct {
 	fsguard.Place
-	id string // the hash of its bytes; for a file too large to send, its identity and size
+	id    string // the hash of the bytes that are sent; for a file too large to send, its identity and size
+	start []byte // its first maxJudged bytes and one more
+	why   string // why the owner is asked before it is sent; "": it may go
+	drawn []byte // a picture that was drawn anew, which goes in its place
+	as    string // the path under which that goes
+}
+
+// redraw replaces a picture by one that has its pixels and nothing else: no text, no second frame, nothing behind its end. The owner need not
+// be asked about that. He is asked as before about what has another name than a picture, or cannot be drawn.
+func (m messenger) redraw(ctx context.Context, e *enclosure) {
+	end := filepath.Ext(e.Path)
+	if !slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif"}, strings.ToLower(end)) || !picture.Known(e.start) {
+		return
+	}
+	var shown picture.Shown
+	err := m.read(*e, func(f io.Reader) (err error) {
+		shown, err = document.Show(ctx, m.helper, f, document.Drawing)
+		return err
+	})
+	if err != nil {
+		e.why = fmt.Sprintf("%s; it cannot be drawn anew: %v", e.why, err)
+		return
+	}
+	sum := sha256.Sum256(shown.Data)
+	e.why, e.drawn, e.id = "", shown.Data, hex.EncodeToString(sum[:])
+	e.as = strings.TrimSuffix(e.Path, end) + map[string]string{"image/png": ".png", "image/jpeg": ".jpg"}[shown.MIME]
 }
 
 // look resolves a file and hashes its content.
@@ -40,12 +71,16 @@ func (m messenger) look(base, path string) (enclosure, error) {
 	case !p.Exists() || !p.Info.Mode().IsRegular():
 		return enclosure{}, tools.Refuse(tools.NotFound, "ls shows what is there", "attachments: there is no file %s", path)
 	case p.Info.Size() > event.MaxEnclosed:
-		return enclosure{p, fmt.Sprintf("%s %d", p.ID(), p.Info.Size())}, nil
+		return enclosure{Place: p, id: fmt.Sprintf("%s %d", p.ID(), p.Info.Size())}, nil
 	}
 	e := enclosure{Place: p}
 	err = m.read(e, func(f io.Reader) error {
 		sum := sha256.New()
-		_, err := io.Copy(sum, io.LimitReader(f, event.MaxEnclosed+1))
+		all := io.TeeReader(io.LimitReader(f, event.MaxEnclosed+1), sum)
+		var err error
+		if e.start, err = io.ReadAll(io.LimitReader(all, maxJudged+1)); err == nil {
+			_, err = io.Copy(io.Discard, all)
+		}
 		e.id = hex.EncodeToString(sum.Sum(nil))
 		return err
 	})
@@ -57,6 +92,10 @@ func (m messenger) enclose(ctx context.Context, files []enclosure) (list []event
 	for _, f := range files {
 		var e event.Enclosed
 		err := m.read(f, func(r io.Reader) (err error) {
+			if f.drawn != nil {
+				e, err = m.artifacts.Enclose(ctx, f.as, int64(len(f.drawn)), bytes.NewReader(f.drawn))
+				return err
+			}
 			e, err = m.artifacts.Enclose(ctx, f.Path, f.Info.Size(), r)
 			return err
 		})

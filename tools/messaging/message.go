@@ -4,6 +4,7 @@
 package messaging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,9 @@ type MessageOutput struct {
 }
 
 // NewMessage builds the tool message, which queues a text, with attachments if there are any, in
-// the outbox.
-func NewMessage(a Addresses, g *fsguard.Guard, s Artifacts) tools.Tool {
-	m := messenger{a, g, s}
+// the outbox. helper is the command that draws pictures, see document.Read.
+func NewMessage(a Addresses, g *fsguard.Guard, s Artifacts, helper []string) tools.Tool {
+	m := messenger{a, g, s, helper}
 	return tools.New[MessageInput, MessageOutput](tools.Spec{
 		Name: "message", Group: "messaging", Core: true, Positional: "to", Example: "owner --content 'the backup is done'",
 		Description: "Send a message now. Your final answer is sent without it.",
@@ -64,6 +65,7 @@ type messenger struct {
 	addresses Addresses
 	guard     *fsguard.Guard
 	artifacts Artifacts
+	helper    []string
 }
 
 // draft is a resolved message: its address and its attached files.
@@ -81,8 +83,10 @@ func (m messenger) intent(ctx context.Context, call tools.Call, in MessageInput)
 	to, scopes := l.to, []tools.Scope{tools.Messages}
 	var paths []tools.Path
 	var ids []string
+	confirm := ""
 	for _, f := range l.files {
-		paths, ids = append(paths, tools.Path{Path: f.Path, Area: tools.Area(f.Area)}), append(ids, f.Path+" "+f.id)
+		confirm = cmp.Or(confirm, f.why)
+		paths, ids = append(paths, tools.Path{Path: f.Path, Area: tools.Area(f.Area), Guarded: f.Guarded}), append(ids, f.Path+" "+f.id)
 	}
 	if len(paths) > 0 {
 		scopes = append(scopes, tools.FSRead)
@@ -97,7 +101,7 @@ func (m messenger) intent(ctx context.Context, call tools.Call, in MessageInput)
 	}{"message", to, in.ReplyTo, in.Content, ids, in.Buttons})
 	return tools.Intent{
 		Effect: tools.Keyed, Scopes: scopes, Addresses: []event.Address{to}, Paths: paths,
-		Summary: fmt.Sprintf("message %s: %s", to, brief(in.Content)), Canonical: canonical, Keep: l,
+		Summary: fmt.Sprintf("message %s: %s", to, brief(in.Content)), Canonical: canonical, Confirm: confirm, Keep: l,
 	}, err
 }
 
@@ -112,6 +116,9 @@ func (m messenger) draft(ctx context.Context, call tools.Call, in MessageInput) 
 		f, err := m.look(call.Workdir, path)
 		if err != nil {
 			return l, err
+		}
+		if f.why = f.live(call); f.why != "" {
+			m.redraw(ctx, &f)
 		}
 		l.files = append(l.files, f)
 	}
@@ -171,6 +178,9 @@ func (m messenger) run(ctx context.Context, call tools.Call, in MessageInput, in
 	size := fmt.Sprintf("%d characters", n)
 	if len(files) > 0 {
 		size += fmt.Sprintf(", files: %d", len(files))
+	}
+	if slices.ContainsFunc(l.files, func(f enclosure) bool { return f.drawn != nil }) {
+		size += "; pictures were drawn anew: only what can be seen of them goes, at most 2,000 pixels wide or high, without motion"
 	}
 	return tools.Result{
 		Content: fmt.Sprintf("queued for %s (%s)", to, size),

@@ -76,7 +76,7 @@ func space(t *testing.T) *fsguard.Guard {
 }
 
 func TestMessageWithFilesAndButtons(t *testing.T) {
-	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t), &cabinet{})
+	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t), &cabinet{}, helper(t))
 	args := `{"to": "owner", "content": "here", "attachments": ["a.txt"], "buttons": ["yes", "no"]}`
 	i, err := tool.Intent(t.Context(), call(args))
 	if err != nil || len(i.Paths) != 1 || i.Paths[0].Write || !slices.Contains(i.Scopes, tools.FSRead) {
@@ -97,7 +97,7 @@ func TestMessageWithFilesAndButtons(t *testing.T) {
 }
 
 func TestMessageQueuesOneRow(t *testing.T) {
-	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t), &cabinet{})
+	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t), &cabinet{}, helper(t))
 	res := do(t, tool, `{"to": " telegram:1 ", "content": "hällo", "reply_to": "77"}`)
 	want := event.Out{
 		Key: "t3_2", Cause: event.Cause{Kind: event.ByTurn, ID: 3}, To: "telegram:1", Body: "hällo", ReplyRef: "77", Urgency: event.Normal,
@@ -130,7 +130,7 @@ func TestMessageRefuses(t *testing.T) {
 		{known, `{"to": "owner", "content": "x", "button": []}`, tools.Validation, "button: unknown; did you mean buttons?"},
 		{directory{err: errors.New("database is gone")}, `{"to": "owner", "content": "x"}`, tools.Unknown, "database is gone"},
 	} {
-		if res := do(t, messaging.NewMessage(c.d, space(t), &cabinet{}), c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) || len(res.Changes) > 0 {
+		if res := do(t, messaging.NewMessage(c.d, space(t), &cabinet{}, helper(t)), c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) || len(res.Changes) > 0 {
 			t.Errorf("%s: %+v", c.args, res)
 		}
 	}

@@ -50,7 +50,13 @@ func BenchmarkExec(b *testing.B) {
 			}
 			cmd := new(osexec.Cmd)
 			c.Prepare(cmd)
-			return errors.Join(cmd.Run(), c.Close())
+			if err := errors.Join(cmd.Start(), c.Entered()); err != nil {
+				return err
+			}
+			if c.Calls != nil {
+				go func() { _ = c.Calls.Serve() }()
+			}
+			return errors.Join(cmd.Wait(), c.Close())
 		})
 	})
 }

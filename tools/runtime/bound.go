@@ -138,6 +138,10 @@ func (b *binder) expand(dir string, parts []string) {
 		b.expand(filepath.Join(dir, pattern), parts[1:])
 		return
 	}
+	// A file is not opened: closing the database would drop its locks, and a FIFO would wait.
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return
+	}
 	f, err := os.Open(dir)
 	if err != nil {
 		return

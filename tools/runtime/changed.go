@@ -1,9 +1,10 @@
-// This file finds the files in the workspace and the writable roots that have changed since an
+// This file finds the files in the workspace and the writable roots and binds that have changed since an
 // instant. It opens no file, and does not judge what a change means.
 
 package runtime
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ const (
 	maxEntries = 200_000 // entries examined per root; beyond that the root is listed instead
 )
 
-// ChangedFiles lists the files and symbolic links that changed at since or later, as absolute
+// ChangedFiles lists the files and symbolic links that changed at since or later, and the folders that were made then, as absolute
 // paths, sorted. It goes by the time of the last state change (ctime), which no program can set
 // back. A folder takes the place of its files if more than maxChanged of them changed, if it cannot
 // be read, or if it was moved: the files in a moved folder keep their times. Scratch and
@@ -29,6 +30,12 @@ const (
 func ChangedFiles(g *fsguard.Guard, since time.Time) []string {
 	var found []string
 	for _, root := range writable(g) {
+		if info, err := os.Lstat(root); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() { // a bind
+			if Touched(root, since) {
+				found = append(found, root)
+			}
+			continue
+		}
 		s := changeScan{since: since, skip: fsguard.ForeignFolders(g.Workspace())}
 		found = append(found, s.below(root)...)
 	}
@@ -36,10 +43,11 @@ func ChangedFiles(g *fsguard.Guard, since time.Time) []string {
 	return slices.Compact(found)
 }
 
-// Touched reports whether a file or symbolic link changed at since or later, either itself or
+// Touched reports whether a file or symbolic link changed, or a folder was made, at since or later, either itself or
 // because a folder above it was moved.
 func Touched(path string, since time.Time) bool {
-	if info, err := os.Lstat(path); err != nil || (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0) && !changed(info).Before(since) {
+	info, err := os.Lstat(path)
+	if err != nil || !changed(info).Before(since) && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0 || made(path, info, since)) {
 		return err == nil
 	}
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -56,12 +64,17 @@ func moved(info fs.FileInfo, since time.Time) bool {
 	return !changed(info).Before(since) && info.ModTime().Before(since)
 }
 
-// writable returns the workspace and the writable roots, without those inside another.
+// writable returns the workspace and the writable roots and binds, without those inside another.
 func writable(g *fsguard.Guard) []string {
 	all := []string{g.Workspace()}
 	for _, r := range g.Roots() {
 		if r.Write {
 			all = append(all, r.Path)
+		}
+	}
+	for _, b := range g.Binds() {
+		if b.Write {
+			all = append(all, b.Path)
 		}
 	}
 	slices.Sort(all)
@@ -142,6 +155,9 @@ func (s *changeScan) within(path string, info fs.FileInfo) (folders, files []str
 	folders, files, ok = s.folder(path)
 	if !ok && s.seen <= maxEntries {
 		return []string{path}, nil, true
+	}
+	if ok && !changed(info).Before(s.since) && made(path, info, s.since) {
+		folders = append(folders, path) // its name may be foreign text
 	}
 	return folders, files, ok
 }

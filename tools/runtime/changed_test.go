@@ -59,11 +59,11 @@ func TestChanged(t *testing.T) {
 	for _, path := range runtime.ChangedFiles(g, since) {
 		got = append(got, strings.TrimPrefix(path, top+"/"))
 	}
-	want := []string{"rw/inner/new", "ws/link", "ws/new", "ws/rights", "ws/sub/new", "ws/there"}
+	want := []string{"rw/inner/new", "ws/link", "ws/new", "ws/rights", "ws/sub", "ws/sub/new", "ws/there"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	for name, touched := range map[string]bool{"ws/new": true, "ws/link": true, "ws/there/x": true, "ws/old": false, "ws/none": false, "ws/sub": false} {
+	for name, touched := range map[string]bool{"ws/new": true, "ws/link": true, "ws/there/x": true, "ws/old": false, "ws/none": false, "ws/sub": true, "ws/attachments": false} {
 		if runtime.Touched(at(name), since) != touched {
 			t.Errorf("%s: touched %v", name, !touched)
 		}

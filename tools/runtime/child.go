@@ -109,6 +109,7 @@ func (p *proc) supervise(once func(string, func() error), g *fsguard.Guard, star
 	once("exec artifact", p.out.recording.run)
 	once("exec output", func() error { drained <- p.out.drain(r.read); return nil })
 	once("exec wait", func() error { exited <- awaitExit(r.cmd); return nil })
+	r.decide(once)
 	defer p.order.activeSandboxes.add(r, p.order.sandboxed())()
 	taken := p.watched(once, r)
 	end, err := p.watch(r, drained, exited)
@@ -213,6 +214,7 @@ type running struct {
 	write *os.File       // its input; nil: it has none. The same file as read for a terminal
 	errs  *os.File       // its stderr; nil: read has it too
 	bound *sandbox.Bound // resource limits; nil: it is not confined
+	calls *sandbox.Calls // the calls that hob decides about; nil: none
 }
 
 // begin starts a command. Commands in other sandboxes can rename files while this sandbox mounts
@@ -270,7 +272,7 @@ func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, err
 		r.cmd = &osexec.Cmd{Env: []string{o.mark}}
 		confined.Prepare(r.cmd)
 	}
-	r.cmd.Dir, r.cmd.SysProcAttr = dir, attributes(o.pty && !o.sandboxed())
+	r.cmd.Dir, r.cmd.SysProcAttr = dir, attributes(o.pty && !o.sandboxed(), o.sandboxed())
 	if confined != nil {
 		r.bound = confined.Bound
 		if err := r.bound.Attach(r.cmd.SysProcAttr); err != nil {
@@ -298,7 +300,7 @@ func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, err
 // the process, and its output becomes the error.
 func (r *running) enters(o order, confined *sandbox.Command) error {
 	err := confined.Entered()
-	if err == nil {
+	if r.calls = confined.Calls; err == nil {
 		return nil
 	}
 	r.processTree(o.mark, true).end(0)
@@ -313,6 +315,13 @@ func (r *running) enters(o order, confined *sandbox.Command) error {
 	}
 	_ = r.cmd.Wait() // the error only says that it has ended
 	return errors.Join(fmt.Errorf("%w: %s", err, strings.TrimSpace(strings.ToValidUTF8(string(said[:n]), "?"))), r.close())
+}
+
+// decide decides about the calls of the sandbox that wait for hob, until its last process has ended.
+func (r *running) decide(once func(string, func() error)) {
+	if r.calls != nil {
+		once("sandbox calls", r.calls.Serve)
+	}
 }
 
 // childFiles are the ends of the pipes or the terminal that the command gets.

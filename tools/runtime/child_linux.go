@@ -40,8 +40,15 @@ func widen(f *os.File) {
 
 // attributes starts the command in a session of its own. A signal then reaches its whole group, and
 // no program can ask for a password on hob's terminal. The kernel kills the command if hob dies.
-func attributes(terminal bool) *unix.SysProcAttr {
-	return &unix.SysProcAttr{Setsid: true, Setctty: terminal, Pdeathsig: unix.SIGKILL}
+//
+// bubblewrap asks the kernel for that itself, once its child can end with it. If it were killed earlier, the child would stay forever. A
+// sandbox that is made after hob's death ends by itself, because package entry cannot report to hob.
+func attributes(terminal, confined bool) *unix.SysProcAttr {
+	a := &unix.SysProcAttr{Setsid: true, Setctty: terminal, Pdeathsig: unix.SIGKILL}
+	if confined {
+		a.Pdeathsig = 0
+	}
+	return a
 }
 
 // awaitExit blocks until the shell has exited, and does not reap it. Its process id and group id

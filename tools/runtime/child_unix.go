@@ -22,7 +22,7 @@ func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err e
 
 func widen(*os.File) {}
 
-func attributes(terminal bool) *syscall.SysProcAttr {
+func attributes(terminal, _ bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: terminal}
 }
 

@@ -22,7 +22,7 @@ func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err e
 
 func widen(*os.File) {}
 
-func attributes(bool) *syscall.SysProcAttr {
+func attributes(_, _ bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 

@@ -94,13 +94,15 @@ type ExecDeps struct {
 // ExecInput is the input of exec.
 type ExecInput struct {
 	Command     string            `json:"command" jsonschema:"shell command" min:"1"`
-	Description string            `json:"description,omitempty" jsonschema:"what it is for"`
+	Description string            `json:"description,omitempty" jsonschema:"its purpose"`
 	Workdir     string            `json:"workdir,omitempty" jsonschema:"folder to run in"`
 	Env         map[string]string `json:"env,omitempty" jsonschema:"variables"`
 	Timeout     *int              `json:"timeout,omitempty" jsonschema:"seconds, 10 to 86400"`
 	Background  bool              `json:"background,omitempty" jsonschema:"do not wait"`
 	PTY         bool              `json:"pty,omitempty" jsonschema:"in a terminal"`
 	Host        string            `json:"host,omitempty" jsonschema:"a configured machine"`
+	Network     bool              `json:"network,omitempty" jsonschema:"with network: asks"`
+	Outside     bool              `json:"outside,omitempty" jsonschema:"without sandbox: asks"`
 }
 
 // ExecOutput is the output of exec.
@@ -126,10 +128,26 @@ func (o ExecOutput) Ran() (cwd string, exit *int) { return o.Cwd, o.ExitCode }
 func NewExec(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
 	e := executor{d, shellArgs(d.Sandbox.Program)}
+	where := "" // in the documents
+	if d.Sandbox != nil {
+		where = whereItRuns(d.Sandbox.Now())
+	}
 	return traced{tools.New[ExecInput, ExecOutput](tools.Spec{
 		Name: "exec", Group: "runtime", Core: true, SelfPaging: true, Positional: "command", Example: "'df -h'",
-		Description: "Run a shell command; after " + spanText(d.Limits.Yield) + ", or with background, it goes on as a process.",
+		Description: "Run a shell command; after " + spanText(d.Limits.Yield) + " it becomes a process." + where,
 	}, e.intent, e.run), e.traces}
+}
+
+// whereItRuns tells a model where its commands run, in one sentence.
+func whereItRuns(now sandbox.State) string {
+	switch {
+	case now.Mode == sandbox.Off:
+		return " It runs on the machine itself."
+	case now.Network:
+		return " It runs in a sandbox: only the workspace stays."
+	default:
+		return " It runs in a sandbox: only the workspace stays, no network."
+	}
 }
 
 // executor implements exec, and serves the tool process.
@@ -144,7 +162,7 @@ func shellArgs(look func(string) (string, error)) []string {
 		return []string{"cmd", "/C"}
 	}
 	if shell := shell(look); shell != "" {
-		return []string{shell, "-c"}
+		return []string{shell, "-c", "--"} // a command may begin with a hyphen
 	}
 	return nil
 }
@@ -178,6 +196,9 @@ func (e executor) intent(_ context.Context, call tools.Call, in ExecInput) (tool
 		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY, bound.files, bound.rest,
 	})
 	v := at.inspect(e, in)
+	if in.Outside && call.Tainted {
+		v.Denied = "after foreign text no command may run outside the sandbox"
+	}
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
 		if Steering(name) {
 			v.Warnings = append(v.Warnings, "sets "+brief(name+"="+in.Env[name])+", which can make programs run other code")
@@ -188,7 +209,7 @@ func (e executor) intent(_ context.Context, call tools.Call, in ExecInput) (tool
 		scopes = append(scopes, tools.Config) // a grant of the shell does not cover this: the owner must see it
 	}
 	i := tools.Intent{
-		Effect: tools.Once, Scopes: scopes, Sandboxed: at.sandboxed, Foreign: at.foreign,
+		Effect: tools.Once, Scopes: scopes, Sandboxed: at.sandboxed, Foreign: at.foreign, Confirm: at.confirm,
 		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Unbound: bound.unbound, Denied: v.Denied, Keep: at,
 	}
 	if at.host != "" {
@@ -324,6 +345,7 @@ func (e executor) ready(ctx context.Context, call tools.Call, in ExecInput, at *
 	o.activeSandboxes = e.Registry.sandboxes()
 	p := newProc(o, request{call, at, brief(in.Command), note, in.Timeout != nil}, newRecording(e.Artifacts, e.Limits))
 	p.text.recheck = func() bool { return e.noticeForeign(p) }
+	p.text.named = func(path string) bool { return len(e.wroteNames(at, func() []string { return []string{path} })) > 0 }
 	detached := context.WithoutCancel(ctx)
 	p.notify = func(end *ended) error { return e.notify(detached, p, end) }
 	return p, nil

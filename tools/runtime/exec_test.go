@@ -64,6 +64,12 @@ func TestExitCodeAndOutput(t *testing.T) {
 		{"kill -9 $$", 137, ""},
 		{"kill -TERM $$", 143, ""},
 		{"no-such-program-here 2>/dev/null", 127, ""},
+		{"--version 2>/dev/null", 127, ""}, // 13.5: the shell must not take a command for its option
+		{"-c 'echo x' 2>/dev/null", 127, ""},
+		{"-x 2>/dev/null", 127, ""},
+		{"--help 2>/dev/null", 127, ""},
+		{"+x 2>/dev/null", 127, ""},
+		{"- 2>/dev/null", 127, ""},
 		{"echo a; echo b >&2; echo c; echo d >&2", 0, "a\nb\nc\nd\n"},
 		{"cat", 0, ""}, // nothing on stdin
 		{"pwd", 0, b.dir + "\n"},

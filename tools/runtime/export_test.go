@@ -20,3 +20,6 @@ var DefaultFiles = defaultFiles
 
 // SearchHolds begins a search, and returns whether its result may be used for a folder.
 func SearchHolds(dir string) func(string) bool { return newSearch(dir).valid }
+
+// Mentions is mentions.
+var Mentions = mentions

@@ -145,6 +145,15 @@ func TestNothingIsLeftOnAHost(t *testing.T) {
 // The sandbox of this machine reaches no other: it is not what would spare the owner the question.
 func TestWhatAllowsACommandOnAHost(t *testing.T) {
 	b := newBench(t, runtime.Limits{}, func(d *runtime.ExecDeps) { d.Hosts = map[string]runtime.Host{"nas": {Address: "sam@nas"}} })
+	// The arguments about the sandbox are refused there: they would be ignored.
+	for _, key := range []string{"network", "outside"} {
+		call := b.call
+		call.Args = []byte(`{"command": "uptime", "host": "nas", "` + key + `": true}`)
+		_, err := b.exec.Intent(t.Context(), call)
+		if refused := tools.ErrorResult(err); err == nil || refused.Code != tools.Validation || !strings.Contains(refused.Content, "nas") {
+			t.Errorf("%s on a host: %v", key, err)
+		}
+	}
 	for host, want := range map[string]string{
 		"nas": "/approve CODE always, or --allow exec for a job", "": "a working sandbox ([tools.exec] sandbox), or --allow exec for a job",
 	} {

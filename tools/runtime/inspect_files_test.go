@@ -14,6 +14,8 @@ func TestFiles(t *testing.T) {
 		"./x.sh a":                        "/w/x.sh",
 		"sh '/a b'":                       "/a b",
 		"sh ~/x.sh":                       "/h/x.sh",
+		"sh ~+/x.sh":                      "/w/x.sh", // T14
+		"cd sub; sh ~+/x.sh":              "/w/sub/x.sh",
 		"sh <x.sh >y":                     "/w/x.sh",
 		"cat a/../x.sh":                   "/w/x.sh",
 		"cd sub; sh x.sh":                 "/w/sub/x.sh",
@@ -35,7 +37,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%.40s: %q lacks %s", command, got, want)
 		}
 	}
-	if got := runtime.FileNames("sh $UNSET/x $(cat y)/z", "/h", "/w", nil, nil); !got.Unknown || slices.ContainsFunc(got.Files, func(p string) bool { return strings.HasSuffix(p, "/x") || strings.HasSuffix(p, "/z") }) {
+	if got := runtime.FileNames("sh $UNSET/x $(cat y)/z ~-/x ~root/x", "/h", "/w", nil, nil); !got.Unknown || slices.ContainsFunc(got.Files, func(p string) bool { return strings.HasSuffix(p, "/x") || strings.HasSuffix(p, "/z") }) {
 		t.Errorf("what only the shell knows: %q", got.Files)
 	}
 	if got := runtime.FileNames(strings.Repeat("w ", 50_000)+"x", "/h", "/w", nil, nil); !got.Cut || slices.Contains(got.Files, "/w/x") {

@@ -99,8 +99,16 @@ func (c *shellState) parts(parts []syntax.WordPart, quoted bool) (text string, s
 
 // literal removes backslashes and expands a leading tilde.
 func (c *shellState) literal(s string, first, quoted bool) string {
-	if first && (s == "~" || strings.HasPrefix(s, "~/")) {
-		s = c.home + s[1:]
+	if first && strings.HasPrefix(s, "~") {
+		name, _, _ := strings.Cut(s, "/")
+		switch rest := s[len(name):]; {
+		case name == "~":
+			s = c.home + rest
+		case name == "~+":
+			s = c.cwd + rest
+		case name[1] == '-' || name[1] >= 'a' && name[1] <= 'z': // the folder before, or the home of another user
+			s = unknown + rest
+		}
 	}
 	if !strings.Contains(s, `\`) {
 		return s

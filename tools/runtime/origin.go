@@ -8,8 +8,9 @@ import (
 // origin tracks whether the output of a process, and the files that it writes, count as foreign
 // text. This may change while the process runs. It is safe for concurrent use.
 type origin struct {
-	lasting bool        // its files stay on this machine, outside scratch
-	recheck func() bool // checks whether it can now see foreign files; true if that is new. nil: no check needed
+	lasting bool                   // its files stay on this machine, outside scratch
+	recheck func() bool            // checks whether it can now see foreign files; true if that is new. nil: no check needed
+	named   func(path string) bool // reports whether a file shows the name of a file that is hidden from it; nil like recheck
 
 	mu      sync.Mutex
 	foreign string    // why its output is foreign text; "": it is not

@@ -125,6 +125,12 @@ func (o *output) whole() (kept []byte, total int64) {
 	return o.first, o.sum()
 }
 
+// all returns the output as far as it is kept.
+func (o *output) all() string {
+	head, _, tail := o.since(0)
+	return string(head) + string(tail)
+}
+
 // newest returns at most n of the newest bytes in the ring, as far as they are still there.
 func (o *output) newest(n int) []byte {
 	n = int(min(int64(n), tailSize, o.over))

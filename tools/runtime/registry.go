@@ -103,8 +103,11 @@ func (g *Registry) Foreign(path string) string {
 			g.recheckAll()
 			since, why = o.writing()
 		}
-		if why != "" && Touched(path, since) {
+		switch {
+		case why != "" && Touched(path, since):
 			return why
+		case why == "" && o.named != nil && o.named(path):
+			return byNames
 		}
 	}
 	return ""

@@ -21,7 +21,7 @@ func (e executor) report(ctx context.Context, p *proc) tools.Result {
 	text, cut := p.out.text(e.Limits.Keep)
 	out := p.facts(end)
 	out.Output, out.Truncated = p.readable(text), cut
-	notes := []string{p.request.note}
+	notes := append([]string{p.request.note}, e.remarks(p.request.at, out.Output)...)
 	if cut {
 		var note string
 		out.Artifact, note = e.keepOutput(ctx, p)
@@ -32,6 +32,10 @@ func (e executor) report(ctx context.Context, p *proc) tools.Result {
 		notes = append(notes, err.Error())
 	}
 	res := end.result(out, notes)
+	if kept := e.kept(p.request.at); kept != "" && end.why == finished && end.code == 0 {
+		res = tools.Fail(tools.NotFound, "outside = true asks the owner to run it without the sandbox", "%s is still there: the command could not see it (%s)", kept, res.Content)
+		res.Data = out
+	}
 	res.Changes, res.Foreign = changes(e.marked(p)), p.text.source()
 	return res
 }
@@ -65,6 +69,9 @@ func (p *proc) afterwards(end *ended) []string {
 		notes = append(notes, "a file or folder with foreign text is hidden from this command: hob trust list")
 	case n > 1 && end.code != 0:
 		notes = append(notes, fmt.Sprintf("%d files and folders with foreign text are hidden from this command: hob trust list", n))
+	}
+	if list := p.request.at.unnamed; len(list) > 0 && end.code != 0 {
+		notes = append(notes, "only a command that names it sees the bind "+strings.Join(list, ", "))
 	}
 	if p.request.at.host != "" && end.code == 255 {
 		notes = append(notes, "255 is also what ssh says when it could not reach "+p.request.at.host)
@@ -101,23 +108,26 @@ func (e executor) keep(ctx context.Context, p *proc, name string, data []byte) (
 	return e.Artifacts.Keep(ctx, name, data)
 }
 
-// noticeForeign checks whether a command can see files that became foreign after its start: its
-// sandbox does not hide those. It returns true if that is new.
+// noticeForeign checks whether a command can see files that became foreign after its start, which its sandbox does not hide, or has printed
+// the name of a hidden one. It returns true if that is new.
 func (e executor) noticeForeign(p *proc) bool {
-	if p.text.source() != "" || !e.seesNewForeign(p.request.at) {
+	if p.text.source() != "" || !e.seesNewForeign(p.request.at, p.out.all) {
 		return false
 	}
 	p.text.sawForeign()
 	return true
 }
 
-// marked returns a mark for each file into which a command may have written foreign text.
+// marked returns a mark for each file into which a command may have written foreign text, or the name of a foreign file.
 func (e executor) marked(p *proc) []tools.Mark {
-	since, why := p.text.writing()
-	if why == "" {
+	switch since, why := p.text.writing(); {
+	case why != "":
+		return e.Registry.note(marks(e.Guard, since, why))
+	case since.IsZero() || !p.over(): // until its end, Registry.Foreign looks for names
 		return nil
+	default:
+		return e.Registry.note(e.wroteNames(p.request.at, func() []string { return ChangedFiles(e.Guard, since) }))
 	}
-	return e.Registry.note(marks(e.Guard, since, why))
 }
 
 // marks returns a mark for each file that changed at since or later.
@@ -198,7 +208,7 @@ func (e executor) notify(ctx context.Context, p *proc, end *ended) error {
 		notes = append(notes, note)
 	}
 	p.out.shrink()
-	notes = append(notes, p.afterwards(end)...)
+	notes = append(append(notes, p.afterwards(end)...), e.remarks(p.request.at, text)...)
 	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, spanText(end.took.Round(time.Millisecond)), p.request.summary)
 	return e.Registry.deliver(ctx, Report{
 		Session: p.request.by.Session, Key: p.request.by.Key, Call: p.request.by.ID, Process: p.id, ReplyTo: p.request.by.ReplyTo, Trust: p.request.by.Trust,

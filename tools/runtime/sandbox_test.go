@@ -232,7 +232,7 @@ func TestMarks(t *testing.T) {
 					t.Errorf("%+v", m)
 				}
 			}
-			if want := []string{"a/b/new", "backdated", "changed", "many", "there"}; !slices.Equal(got, want) {
+			if want := []string{"a", "a/b", "a/b/new", "backdated", "changed", "many", "there"}; !slices.Equal(got, want) {
 				t.Errorf("%v, want %v", got, want)
 			}
 			b.run(t, sh("sleep 0.05")) // the clock of the file system ticks every few milliseconds
@@ -311,5 +311,27 @@ func TestLockedWorkspaceFile(t *testing.T) {
 	}
 	if i := b.meant(t, map[string]any{"command": "echo evil > second.md"}); len(i.Paths) != 2 || i.Paths[1].Path != path || !i.Paths[1].Write {
 		t.Errorf("with a second name: %+v", i.Paths)
+	}
+}
+
+// F3: one sentence in exec's description tells a model where its commands run. It does not wait for the probe, and the probe does not change it.
+func TestExecSaysWhereItRuns(t *testing.T) {
+	for want, c := range map[string]sandbox.Config{
+		" It runs in a sandbox: only the workspace stays, no network.": {Mode: sandbox.Auto},
+		" It runs in a sandbox: only the workspace stays.":             {Mode: sandbox.Auto, Network: true},
+		" It runs on the machine itself.":                              {Mode: sandbox.Off},
+	} {
+		c.Home = t.TempDir()
+		c.State, c.Self = c.Home+"/state", self(t)
+		s := sandbox.New(t.Context(), c)
+		for range 2 {
+			got := runtime.NewExec(runtime.ExecDeps{Sandbox: s}).Spec().Description
+			if !strings.HasSuffix(got, "."+want) || len(got) > 160 {
+				t.Errorf("%+v: %q", c, got)
+			}
+			if state := s.State(); c.Mode != sandbox.Off && !state.Works {
+				t.Skip("no sandbox works here: " + state.Why)
+			}
+		}
 	}
 }

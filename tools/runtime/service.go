@@ -71,6 +71,7 @@ func (v *Service) supervise(spawn *sys.Group, o order, started chan<- error) err
 	}
 	out, errs := newServiceOutput(r.read), newServiceOutput(r.errs)
 	v.In, v.Out, v.Errs = r.write, out, errs
+	r.decide(spawn.Once)
 	defer o.activeSandboxes.add(r, o.sandboxed())()
 	started <- nil
 	exited := make(chan error, 1)

@@ -23,6 +23,7 @@ const (
 	byNetworked = "written by a command with network access"
 	byInput     = "written by a command that a turn with foreign text wrote to"
 	bySight     = "written by a command that could see foreign files"
+	byNames     = "written by a command that could see the name of a foreign file"
 )
 
 // Reasons why an output counts as foreign text although it did not when its command started.
@@ -40,17 +41,22 @@ type site struct {
 	cwd       string         // path of the working folder
 	sandboxed bool           // it runs in the sandbox
 	sandbox   sandbox.Spec
-	network   bool              // it has network access
+	network   bool              // it has network access, or reaches programs through the owner's sockets
 	own       bool              // the folder holds hob's own configuration, or is next to it
 	open      bool              // it contains too many files with foreign text to hide them
 	unsure    bool              // the folder may contain keys that were not found
 	keys      []string          // what the last search for keys found
 	searched  search            // that search
 	inside    bool              // the folder is inside one with foreign text, which therefore cannot be hidden
-	others    string            // the files of a foreign root that the call names, in words; "" none
+	others    string            // the files of a foreign root or bind that the call names, in words; "" none
+	bound     []string          // the binds, which the sandbox shows besides what its Spec names
+	unnamed   []string          // binds that are hidden because the call does not name them
 	foreign   string            // why its output is foreign text; "": it is not
 	why       string            // why its files are foreign text; "": they are not
+	confirm   string            // why the owner confirms the call; "": what the call asks for, the configuration gives
 	covered   map[string]string // hidden foreign paths, with their versions at the start of the command
+	names     []string          // what the sandbox shows of them: their names, and the targets of links
+	command   string            // its text
 }
 
 // site decides where a command runs. It changes nothing.
@@ -58,6 +64,9 @@ func (e executor) site(call tools.Call, in ExecInput) (*site, error) {
 	host, err := e.hostOf(in)
 	if err != nil {
 		return nil, err
+	}
+	if host != "" && (in.Network || in.Outside) {
+		return nil, tools.Refuse(tools.Validation, "leave them out", "network and outside are about the sandbox of this machine; a command on the host %s has none", host)
 	}
 	if host != "" {
 		return &site{host: host, network: true, foreign: "output of a command on " + host}, nil
@@ -113,6 +122,13 @@ func (e executor) confine(at *site, call tools.Call, in ExecInput) error {
 		}
 		return nil
 	}
+	if in.Outside {
+		at.confirm = "the call asks to run outside the sandbox"
+		if e.Sandbox.Required() {
+			return tools.Refuse(tools.ConfigError, `[tools.exec] sandbox = "auto" lets the owner be asked`, `[tools.exec] sandbox = "require", so no command runs outside`)
+		}
+		return nil
+	}
 	if err := realFolders(fsguard.ForeignFolders(e.Guard.Workspace())); err != nil {
 		return err
 	}
@@ -121,7 +137,10 @@ func (e executor) confine(at *site, call tools.Call, in ExecInput) error {
 	plain.Scratch = "" // created only when the command runs
 	switch err := e.Sandbox.Fits(plain); {
 	case err == nil, at.sandbox.Scratch != "" && below(at.sandbox.Scratch, at.cwd), errors.Is(err, sandbox.ErrMoved): // the run checks again
-		at.sandboxed, at.network = true, state.Network && !at.sandbox.Offline
+		at.sandboxed, at.network = true, (state.Network || state.Sockets || in.Network) && !at.sandbox.Offline
+		if in.Network && at.network && !state.Network {
+			at.confirm = "the call asks for the network"
+		}
 		return nil
 	case errors.Is(err, sandbox.ErrChanged):
 		return tools.Refuse(tools.Conflict, "put it back, or restart hob to accept it as it is now", "a folder of [tools] roots or [tools.exec] binds was replaced: %v", err)
@@ -152,10 +171,11 @@ func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) 
 	calls := names(e.Guard, at, in)
 	// What runs a skill's script has no network, and what has the network does not see the skills.
 	skills := filepath.Join(e.Guard.Workspace(), skillsFolder)
-	if b.Offline = calls(skills); !b.Offline && e.Sandbox.State().Network {
+	b.Online = in.Network
+	if b.Offline = calls(skills); !b.Offline && (b.Online || e.Sandbox.State().Network || e.Sandbox.State().Sockets) {
 		b.Hidden = append(b.Hidden, skills)
 	}
-	at.others = ""
+	at.others, at.bound, at.unnamed = "", nil, nil
 	for _, r := range e.Guard.Roots() {
 		switch {
 		case r.Write:
@@ -167,6 +187,15 @@ func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) 
 			if r.Foreign {
 				at.others = "files of the foreign root " + r.Path
 			}
+		}
+	}
+	for _, bind := range e.Guard.Binds() {
+		at.bound = append(at.bound, bind.Path)
+		switch named := calls(bind.Path); {
+		case named && !bind.Own:
+			at.others = "files of the bind " + bind.Path
+		case !named && bind.Data:
+			b.Hidden, at.unnamed = append(b.Hidden, bind.Path), append(at.unnamed, bind.Path)
 		}
 	}
 	if p.Area != fsguard.RootRO && !inAny(b.Writable, p.Path) {
@@ -192,7 +221,8 @@ func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) 
 		return
 	}
 	e.Registry.recheckAll()
-	at.covered = e.foreignPaths(at, namesAttachments(in))
+	at.command = in.Command
+	at.covered, at.names = e.foreignPaths(at, namesAttachments(in))
 	maps.DeleteFunc(at.covered, func(path, _ string) bool {
 		around := below(path, at.cwd)
 		at.inside = at.inside || around
@@ -214,18 +244,6 @@ func (e executor) fill(at *site, call tools.Call, in ExecInput, most KeyLimits) 
 	}
 }
 
-// mounts counts the places of the sandbox that are needed to hide a list of paths: each path, and
-// each folder above it.
-func (s *site) mounts(list []string) int {
-	seen := map[string]bool{}
-	for _, path := range list {
-		for ; !seen[path] && (inAny(s.sandbox.Writable, path) || inAny(s.sandbox.Readable, path)); path = filepath.Dir(path) {
-			seen[path] = true
-		}
-	}
-	return len(seen)
-}
-
 // keys lists the files and folders with keys that no sandbox shows unless the configuration opens
 // them by name. It searches a working folder outside the roots completely (unsure: a limit stopped
 // the search), and the roots for the well-known places only. A working folder that is itself a
@@ -239,63 +257,6 @@ func (e executor) keys(p fsguard.Place, most KeyLimits) (list []string, unsure b
 		list = append(list, KnownKeys(e.Guard, r.Path)...)
 	}
 	return slices.DeleteFunc(list, func(path string) bool { return below(path, p.Path) || e.Sandbox.Bound(path) }), !whole
-}
-
-// foreignPaths lists the files and folders with foreign text that the sandbox would show, with
-// their versions. It leaves out symbolic links, because only their targets matter.
-func (e executor) foreignPaths(at *site, attachments bool) map[string]string {
-	list := append(fsguard.ForeignMemories(e.Guard.Workspace()), filepath.Join(e.Guard.Workspace(), fsguard.ScratchFolder))
-	if !attachments {
-		list = append(list, filepath.Join(e.Guard.Workspace(), fsguard.AttachmentFolder))
-	}
-	if e.Marked != nil {
-		list = append(list, e.Marked()...)
-	}
-	list = append(list, e.Registry.foreign(e.Guard)...)
-	out := map[string]string{}
-	for _, path := range list {
-		if !inAny(at.sandbox.Writable, path) && !inAny(at.sandbox.Readable, path) {
-			continue
-		}
-		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 {
-			out[path] = FileVersion(info)
-		}
-	}
-	return out
-}
-
-// seesNewForeign reports whether a command in the sandbox can now see foreign files that were not
-// foreign, or not there, when it started. A file that was hidden at the start becomes visible when
-// another file takes its place.
-func (e executor) seesNewForeign(at *site) bool {
-	if !at.sandboxed || at.sandbox.ScratchOnly {
-		return false
-	}
-	now := e.foreignPaths(at, false)
-	return slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(path string) bool { return !at.covers(path, now) })
-}
-
-// hiddenCount returns how many files and folders are hidden from the command because of their
-// marks. The folders that always hold foreign text do not count. The names are not reported,
-// because somebody else may have chosen them.
-func (s *site) hiddenCount() (n int) {
-	for path := range s.covered {
-		if base := filepath.Base(path); base != fsguard.ScratchFolder && base != fsguard.AttachmentFolder {
-			n++
-		}
-	}
-	return n
-}
-
-// covers reports whether a path, or a folder above it, has been hidden since the command started.
-// now holds the current versions.
-func (s *site) covers(path string, now map[string]string) bool {
-	for dir := path; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if was, ok := s.covered[dir]; ok && was == now[dir] {
-			return true
-		}
-	}
-	return false
 }
 
 // inAny reports whether path lies in one of the folders.

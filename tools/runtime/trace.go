@@ -34,6 +34,8 @@ func (e executor) traces(call tools.Call, intent tools.Intent, since time.Time) 
 		return marks(e.Guard, since, byTainted)
 	case ok && at.why != "":
 		return marks(e.Guard, since, at.why)
+	case ok:
+		return e.wroteNames(at, func() []string { return ChangedFiles(e.Guard, since) })
 	default:
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+
+	"hob/daemon/text"
 )
 
 // hit is a file with its matches.
@@ -11,6 +13,8 @@ type hit struct {
 	path  string // relative to the start
 	count int    // lines that match
 	lines []line // the first matching lines, for mode content
+
+	encoding text.Encoding
 }
 
 // line is one matching line, or one near it.

@@ -59,7 +59,7 @@ func junk(t *testing.T) fixture {
 		t, ".gitignore", "*.log\n!keep.log\n/build/*\n!/build/keep\n**/tmp/\nfoo\\[1\\].go\nsp ace.txt   \nsp\\ ace\\ .txt\nnode_modules\n*.pb.go\ndironly/\na[!b].c\n\\#hash.c\n\\!bang.c\n# no\n\nall/**\n*.a.*\n",
 		"src/.gitignore", "!a.log\nx/**/z.go\r\n", "docs/.ignore", "two.md\n", "dot/.ignore", "ignored\nback\n", "dot/.rgignore", "rg\n!back\n",
 		".git/info/exclude", "ignored-by-info\n", "bin", "text\x00func main", "later", strings.Repeat("func main\n", 9000)+"\x00func main\n",
-		"latin.txt", "caf\xe9 error\n", "crlf.txt", "error\r\nend error\r\n", "bom.txt", "\xef\xbb\xbffunc bom\n",
+		"odd.txt", "caf\xe9\x81 error\n", "crlf.txt", "error\r\nend error\r\n", "bom.txt", "\xef\xbb\xbffunc bom\n",
 		"utf16.txt", "\xff\xfef\x00u\x00n\x00c\x00 \x00m\x00a\x00i\x00n\x00\n\x00", "empty", "", "nolast", "error",
 	)
 	must(t, os.WriteFile(filepath.Join(d.top, ".gitconfig"), []byte("[user]\n\tname = x\n[Core]\n\texcludesFile = ~/my-ignores\n"), 0o600))

@@ -32,6 +32,7 @@ type filter struct {
 	start    fsguard.Place
 	top      *walk.Rules // the ignore rules above the start
 	own      own
+	tainted  bool                   // leave out what the turn may not read without a question
 	careful  bool                   // the start is outside all roots: check each folder
 	special  bool                   // it has to do with a place where a path alone makes secret
 	secrets  map[[2]uint64]struct{} // folders that are secret under any path, by device and inode
@@ -50,9 +51,9 @@ type checked struct {
 	ok bool
 }
 
-// newFilter prepares the filter for a search from start.
-func newFilter(d Deps, start fsguard.Place) (*filter, error) {
-	s := &filter{guard: d.Guard, start: start, careful: start.Area == fsguard.Outside || start.Path == "/"}
+// newFilter prepares the filter for a search from start by a turn that has read foreign text, or has not.
+func newFilter(d Deps, start fsguard.Place, tainted bool) (*filter, error) {
+	s := &filter{guard: d.Guard, start: start, tainted: tainted, careful: start.Area == fsguard.Outside || start.Path == "/"}
 	s.parts, s.secrets = suspects(start.Path), map[[2]uint64]struct{}{}
 	s.special = slices.ContainsFunc(fsguard.SecretPlaces(d.Guard), func(dir string) bool { return inside(dir, start.Path) || inside(start.Path, dir) })
 	for _, info := range fsguard.SecretByIdentity(d.Guard) {
@@ -137,7 +138,7 @@ func (s *filter) secret(path string) bool {
 	switch {
 	case err != nil || p.Area == fsguard.State:
 		return true
-	case p.Area == fsguard.Sensitive && s.start.Area != fsguard.Sensitive:
+	case p.Area == fsguard.Sensitive && s.start.Area != fsguard.Sensitive, s.guards(p):
 		s.withheld.Add(1)
 		return true
 	default:
@@ -233,7 +234,7 @@ func (s *filter) suspicious(name string) bool {
 			return true
 		}
 	}
-	if fsguard.SecretName(name) {
+	if fsguard.SecretName(name) || s.tainted && fsguard.GuardedName(name) {
 		return true
 	}
 	lower := strings.ToLower(name) // copies nothing if it is in lower case
@@ -245,7 +246,7 @@ func (s *filter) suspicious(name string) bool {
 func (s *filter) lists(path string) bool {
 	dir, name := split(path)
 	_, ok := s.folder(dir)
-	if ok && (fsguard.SecretName(name) || s.hidden(path)) {
+	if ok && (fsguard.SecretName(name) || s.tainted && fsguard.GuardedName(name) || s.hidden(path)) {
 		_, ok = s.place(path)
 	}
 	return ok
@@ -301,6 +302,9 @@ func (s *filter) folder(dir string) (fsguard.Place, bool) {
 	return known.Place, known.ok
 }
 
+// guards reports whether a path needs a question that the search has not asked.
+func (s *filter) guards(p fsguard.Place) bool { return s.tainted && p.Guarded && !s.start.Guarded }
+
 // batch returns the guard of the final check, which begins with the first call.
 func (s *filter) batch() *fsguard.Batch {
 	if s.final == nil {
@@ -312,5 +316,5 @@ func (s *filter) batch() *fsguard.Batch {
 // place resolves a path below the start. ok is false if the path must not be shown.
 func (s *filter) place(path string) (p fsguard.Place, ok bool) {
 	p, err := s.batch().Resolve("", s.below(path))
-	return p, err == nil && p.Area != fsguard.State && (p.Area != fsguard.Sensitive || s.start.Area == fsguard.Sensitive)
+	return p, err == nil && p.Area != fsguard.State && !s.guards(p) && (p.Area != fsguard.Sensitive || s.start.Area == fsguard.Sensitive)
 }

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fixture is a workspace with the two tools. top/ws is the workspace, top/state hob's state, top the owner's home.
 type fixture struct {
+	tainted    bool // the calls are those of a turn that has read foreign text
 	top, dir   string
 	guard      *fsguard.Guard
 	grep, glob tools.Tool
@@ -82,7 +83,7 @@ func (d fixture) try(ctx context.Context, t testing.TB, tool tools.Tool, a args)
 	t.Helper()
 	raw, err := json.Marshal(a)
 	must(t, err)
-	c := tools.Call{ID: "t1_1", Session: 1, Args: raw, Workdir: d.dir, Zone: "UTC"}
+	c := tools.Call{ID: "t1_1", Session: 1, Args: raw, Workdir: d.dir, Zone: "UTC", Tainted: d.tainted}
 	if res, ok := tools.Validate(tool, raw); !ok {
 		return res, nil
 	}

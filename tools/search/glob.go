@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hob/daemon/glob"
+	"hob/daemon/text"
 	"hob/daemon/walk"
 	"hob/tools"
 )
@@ -111,7 +112,7 @@ func (g globber) run(ctx context.Context, call tools.Call, in GlobInput, intent 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	s, err := newFilter(g.Deps, start)
+	s, err := newFilter(g.Deps, start, call.Tainted)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -306,7 +307,7 @@ func (r *globRun) foreign(path string) string {
 func (g GlobOutput) note(pattern, noun string) string {
 	var notes []string
 	if g.Cut {
-		notes = append(notes, fmt.Sprintf("cut: the newest %s of %s", grouped(len(g.Files)), count(g.Total, noun)))
+		notes = append(notes, fmt.Sprintf("cut: the newest %s of %s", text.Thousands(int64(len(g.Files))), count(g.Total, noun)))
 	}
 	if g.Total == 0 {
 		hint := "hidden and ignored ones are listed when the pattern names them"

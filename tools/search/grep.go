@@ -132,7 +132,7 @@ func (g grepper) run(ctx context.Context, call tools.Call, in GrepInput, intent 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	s, err := newFilter(g.Deps, start)
+	s, err := newFilter(g.Deps, start, call.Tainted)
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"hob/daemon/sys"
+	"hob/daemon/text"
 	"hob/daemon/walk"
 )
 
@@ -151,7 +152,7 @@ func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
 		return nil, err
 	}
 	// The sequential reader handles byte order marks and NUL.
-	if bytes.IndexByte(b, 0) >= 0 || at == 0 && marked(b) {
+	if bytes.IndexByte(b, 0) >= 0 || at == 0 && odd(b) {
 		return nil, errOdd
 	}
 	start := 0
@@ -200,7 +201,8 @@ func (p *parts) full(b []byte, at int64) error {
 	return err
 }
 
-// marked reports whether a text starts with a byte order mark.
-func marked(b []byte) bool {
-	return bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff"))
+// odd reports whether a text starts with a byte order mark, or is in another encoding than UTF-8.
+func odd(b []byte) bool {
+	e, ok := text.Detect(b, false)
+	return ok && !e.UTF8() || bytes.HasPrefix(b, []byte("\xef\xbb\xbf"))
 }

@@ -80,6 +80,8 @@ type drawing struct {
 	text    strings.Builder
 	passed  int // results formatted or withheld
 	foreign string
+
+	encodings []string // of files that are not UTF-8
 }
 
 // hit formats the matches of one file, after a final check whether the file may be shown.
@@ -96,6 +98,9 @@ func (d *drawing) hit(h hit) {
 		d.foreign = foreign
 	}
 	path := d.run.names.of(h.path)
+	if !h.encoding.UTF8() && len(d.encodings) < 5 {
+		d.encodings = append(d.encodings, tools.ShownPath(path)+" is "+h.encoding.String())
+	}
 	switch {
 	case d.run.OutputMode == modeFiles:
 		d.out.Files = append(d.out.Files, FoundFile{Path: path})
@@ -203,16 +208,16 @@ func (r *grepRun) around(src io.Reader, lines []line, before, after int) (map[in
 
 // close adds a note: how much there is, and what was left out.
 func (d *drawing) close(all int) {
-	out, note := &d.out, []string(nil)
+	out, note := &d.out, d.encodings
 	switch {
 	case out.Binary && out.InFiles == 0:
 		note = append(note, "a binary file: not searched")
 	case out.InFiles == 0:
 		note = append(note, "no match; hidden, ignored and binary files are not searched")
 	case out.Shown == 0:
-		note = append(note, fmt.Sprintf("nothing at offset %d: there are %s", d.run.Offset, grouped(all)))
+		note = append(note, fmt.Sprintf("nothing at offset %d: there are %s", d.run.Offset, text.Thousands(int64(all))))
 	case out.Next > 0 || d.run.Offset > 0:
-		note = append(note, fmt.Sprintf("%s to %s of %s shown", grouped(d.run.Offset+1), grouped(d.run.Offset+d.passed), d.run.results(all, out.InFiles)))
+		note = append(note, fmt.Sprintf("%s to %s of %s shown", text.Thousands(int64(d.run.Offset+1)), text.Thousands(int64(d.run.Offset+d.passed)), d.run.results(all, out.InFiles)))
 	}
 	if out.Next > 0 {
 		note = append(note, fmt.Sprintf("cut: continue with offset=%d", out.Next))

@@ -57,6 +57,7 @@ func (s *scanner) file(ctx context.Context, src source, size int64, wants bool) 
 		if err != nil {
 			return h, false, err
 		}
+		h.encoding = s.reader.Encoding
 		if number = s.lines(&h, block, number, keep); s.mode == modeFiles && h.count > 0 {
 			return h, false, nil
 		}
@@ -105,6 +106,7 @@ func (s *scanner) overLines(wants bool) (h hit, binary bool, err error) {
 	if err != nil {
 		return h, false, err
 	}
+	h.encoding = s.reader.Encoding
 	s.searcher.Reset(all)
 	if len(all) == 0 || !s.searcher.Any() {
 		return h, false, nil

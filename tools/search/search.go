@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"hob/daemon/fsguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -42,7 +43,7 @@ func readIntent(tool, pattern string, p fsguard.Place) (tools.Intent, error) {
 		Tool    string `json:"tool"`
 		Pattern string `json:"pattern"`
 		Path    string `json:"path"`
-		ID      string `json:"id"`
+		ID      string `json:"path_id"`
 	}{tool, pattern, p.Path, p.ID()})
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{tools.PathOf(p, false)},
@@ -105,19 +106,4 @@ func (n naming) of(below string) string {
 }
 
 // count formats a number with its noun.
-// Both nouns of "file or folder" get the plural.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(n) + " " + strings.ReplaceAll(noun, " or ", "s or ") + "s"
-}
-
-// grouped formats a number with commas.
-func grouped(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func count(n int, noun string) string { return text.Count(n, noun) }

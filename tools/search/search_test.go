@@ -205,13 +205,13 @@ func TestWithholds(t *testing.T) {
 
 func TestForeign(t *testing.T) {
 	d := newFixture(t)
-	d.put(t, "own.txt", "needle own", "attachments/x.txt", "needle mail", "sub/marked.txt", "needle mark")
+	d.put(t, "own.txt", "needle own", "attachments/x.txt", "needle mail", "sub/marked.txt", "needle mark", "dir marked.txt/x", "")
 	for pattern, want := range map[string]string{"needle own": "", "needle mail": "attachment", "needle mark": "written by a tainted turn", "nowhere": ""} {
 		if res := d.do(t, d.grep, args{"pattern": pattern}); res.Foreign != want {
 			t.Errorf("grep %q: foreign %q, want %q", pattern, res.Foreign, want)
 		}
 	}
-	for pattern, want := range map[string]string{"*.txt": "", "attachments/*": "attachment", "sub/*": "written by a tainted turn"} {
+	for pattern, want := range map[string]string{"*.txt": "", "attachments/*": "attachment", "sub/*": "written by a tainted turn", "d*/": "written by a tainted turn"} {
 		if res := d.do(t, d.glob, args{"pattern": pattern}); res.Foreign != want {
 			t.Errorf("glob %q: foreign %q, want %q", pattern, res.Foreign, want)
 		}
@@ -390,6 +390,31 @@ func TestWithholdsByPlace(t *testing.T) {
 	for _, f := range out.Files {
 		if strings.Contains(f.Path, "shadow") {
 			t.Errorf("searched %s", f.Path)
+		}
+	}
+}
+
+// T12: after foreign text a search shows nothing that is guarded, unless it begins there and so has asked.
+func TestWithholdsWhatIsGuarded(t *testing.T) {
+	d := newFixture(t)
+	d = fixtureAt(t, d.top, filepath.Join(d.top, "ws"))
+	d.dir = d.top
+	d.put(t, ".tool/auth.json", "needle", "docs/token.txt", "needle", "docs/a.txt", "needle")
+	for _, tainted := range []bool{false, true} {
+		d.tainted = tainted
+		want := []string{".tool/auth.json", "docs/a.txt", "docs/token.txt"}
+		if tainted {
+			want = []string{"docs/a.txt"}
+		}
+		if got := sorted(d.globbed(t, args{"pattern": "{.tool,docs}/*"})); !slices.Equal(got, want) {
+			t.Errorf("tainted %v: glob lists %q", tainted, got)
+		}
+		got := d.found(t, args{"pattern": "needle", "path": d.top, "output_mode": "files_with_matches"})
+		if strings.Contains(got, "token.txt") == tainted || strings.Contains(got, ".tool") || !strings.Contains(got, "a.txt") {
+			t.Errorf("tainted %v: grep finds %q", tainted, got)
+		}
+		if got := d.globbed(t, args{"pattern": "*", "path": ".tool"}); len(got) != 1 {
+			t.Errorf("tainted %v: in the folder itself glob lists %q", tainted, got)
 		}
 	}
 }

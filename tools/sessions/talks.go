@@ -46,8 +46,8 @@ func NewSessionsList(t Talks) tools.Tool {
 		Description: "List hob's conversations, newest first.",
 	}, func(_ context.Context, _ tools.Call, in ListInput) (tools.Intent, error) {
 		return readIntent("sessions_list", "list conversations", in)
-	}, func(ctx context.Context, _ tools.Call, in ListInput, _ tools.Intent) (tools.Result, error) {
-		return list(ctx, t, in)
+	}, func(ctx context.Context, call tools.Call, in ListInput, _ tools.Intent) (tools.Result, error) {
+		return list(ctx, t, call, in)
 	})
 }
 
@@ -61,7 +61,7 @@ func readIntent(tool, summary string, in any) (tools.Intent, error) {
 }
 
 // list shows one page of the conversations.
-func list(ctx context.Context, t Talks, in ListInput) (tools.Result, error) {
+func list(ctx context.Context, t Talks, call tools.Call, in ListInput) (tools.Result, error) {
 	// One more than the limit shows whether there is a next page.
 	found, err := t.Talks(ctx, in.Kind, in.Limit+1, in.Offset)
 	if err != nil {
@@ -74,7 +74,7 @@ func list(ctx context.Context, t Talks, in ListInput) (tools.Result, error) {
 	var b strings.Builder
 	foreign := ""
 	for _, s := range data.Sessions {
-		fmt.Fprintf(&b, "%d  %s  %s  %s  %d messages%s\n", s.ID, s.Key, s.Kind, s.Created.UTC().Format("2006-01-02 15:04"), s.Messages, about(s))
+		fmt.Fprintf(&b, "%d  %s  %s  %s  %d messages%s\n", s.ID, s.Key, s.Kind, call.Shown(s.Created), s.Messages, about(s))
 		foreign = cmp.Or(foreign, s.ForeignTitle()) // a stranger's name, or what a model wrote
 	}
 	switch {

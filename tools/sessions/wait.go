@@ -57,7 +57,7 @@ func (w waiter) run(_ context.Context, call tools.Call, in WaitInput, _ tools.In
 	}
 	content := "waiting for " + wait.Subject
 	if wait.Kind == tools.ForTimer {
-		content = "waiting until " + wait.Until.UTC().Format(time.RFC3339)
+		content = "waiting until " + call.Shown(wait.Until)
 	}
 	return tools.Result{Content: content, Data: WaitOutput{Until: wait.Until, Event: wait.Subject}, Next: wait}, nil
 }
@@ -87,7 +87,7 @@ func (w waiter) wait(call tools.Call, in WaitInput) (tools.Wait, error) {
 	}
 	switch left := until.Sub(call.Now); {
 	case left <= 0:
-		return tools.Wait{}, tools.Refuse(tools.Validation, "", "%s is in the past; it is %s now", in.Until+in.For, call.Now.UTC().Format(time.RFC3339))
+		return tools.Wait{}, tools.Refuse(tools.Validation, "", "%s is in the past; it is %s now", in.Until+in.For, call.Shown(call.Now))
 	case left > mostWait:
 		return tools.Wait{}, tools.Refuse(tools.Validation, "add a job with cron instead", "a turn waits for at most a year")
 	}

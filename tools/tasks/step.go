@@ -150,6 +150,9 @@ func (r Revision) apply(t *Task) {
 	if r.Prompt != nil && strings.TrimSpace(*r.Prompt) != "" {
 		t.Prompt, t.Typed = strings.TrimSpace(*r.Prompt), r.Typed
 	}
+	if r.Plain != nil {
+		t.Plain = *r.Plain
+	}
 	if r.BlockedBy != nil {
 		t.BlockedBy = *r.BlockedBy
 	}

@@ -45,12 +45,16 @@ type Task struct {
 	Trust     event.Trust   `json:"trust" jsonschema:"who added it"`
 	Tainted   bool          `json:"tainted,omitempty" jsonschema:"foreign text has a part in it or in its result"`
 	Typed     bool          `json:"typed,omitempty" jsonschema:"the owner typed the prompt"`
+	Plain     bool          `json:"plain,omitempty" jsonschema:"it asks no model: the built-in interpreter runs it"`
 	ReplyTo   event.Address `json:"reply_to,omitempty" jsonschema:"where it answers"`
 	Result    string        `json:"result,omitempty" jsonschema:"its summary, or why it failed"`
 	Turn      int64         `json:"turn,omitempty" jsonschema:"the turn that runs or ran it"`
 	Created   time.Time     `json:"created" jsonschema:"when it was added"`
 	Ended     time.Time     `json:"ended,omitzero" jsonschema:"when it ended"`
 }
+
+// prompt returns what the task tells hob: the prompt, or else the title.
+func (t Task) prompt() string { return cmp.Or(strings.TrimSpace(t.Prompt), strings.TrimSpace(t.Title)) }
 
 // Key returns the key of the session that a task runs in.
 func (t Task) Key() string { return fmt.Sprintf("task:%d", t.ID) }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ type AddInput struct {
 	BlockedBy []int64 `json:"blocked_by,omitempty" jsonschema:"numbers of tasks that must be done first; their summaries are handed in" max:"50"`
 	NotBefore string  `json:"not_before,omitempty" jsonschema:"RFC 3339, HH:MM or a duration from now"`
 	Priority  int     `json:"priority,omitempty" jsonschema:"the higher runs first; default 0" min:"-100" max:"100"`
+	Plain     *bool   `json:"plain,omitempty" jsonschema:"never ask a model"`
 }
 
 // UpdateInput is the input of task_update.
@@ -29,6 +31,7 @@ type UpdateInput struct {
 	BlockedBy []int64 `json:"blocked_by,omitempty" jsonschema:"all tasks that it waits for; [] for none" max:"50"`
 	NotBefore string  `json:"not_before,omitempty" jsonschema:"RFC 3339, HH:MM, a duration from now, or now"`
 	Priority  *int    `json:"priority,omitempty" jsonschema:"the higher runs first" min:"-100" max:"100"`
+	Plain     *bool   `json:"plain,omitempty" jsonschema:"never ask a model"`
 	State     string  `json:"state,omitempty" jsonschema:"cancelled ends it; blocked lets one that failed or was cancelled run again" enum:"cancelled,blocked"`
 }
 
@@ -44,8 +47,8 @@ type TasksOutput struct {
 }
 
 // NewTaskAdd builds the tool task_add, which adds a task that runs later in a session of its own.
-func NewTaskAdd(b Rows) tools.Tool {
-	t := taskTools{b}
+func NewTaskAdd(b Rows, p event.Prompts) tools.Tool {
+	t := taskTools{b, p}
 	return tools.New[AddInput, TasksOutput](tools.Spec{
 		Name: "task_add", Group: group, Positional: "title", Example: "'Sort the photos' --prompt 'Sort ~/Pictures/in by month.'",
 		Description: "Add a task to the backlog. It runs in its own session, by itself, once all tasks it waits for are done.",
@@ -54,7 +57,7 @@ func NewTaskAdd(b Rows) tools.Tool {
 
 // NewTaskList builds the tool task_list.
 func NewTaskList(b Rows) tools.Tool {
-	t := taskTools{b}
+	t := taskTools{backlog: b}
 	return tools.New[ListInput, TasksOutput](tools.Spec{
 		Name: "task_list", Group: group, ReadOnly: true, Positional: "state", Example: "open",
 		Description: "The backlog: tasks with state, what blocks them, and what they came to. Open ones first, as they will run.",
@@ -62,8 +65,8 @@ func NewTaskList(b Rows) tools.Tool {
 }
 
 // NewTaskUpdate builds the tool task_update.
-func NewTaskUpdate(b Rows) tools.Tool {
-	t := taskTools{b}
+func NewTaskUpdate(b Rows, p event.Prompts) tools.Tool {
+	t := taskTools{b, p}
 	return tools.New[UpdateInput, TasksOutput](tools.Spec{
 		Name: "task_update", Group: group, Positional: "id", Example: "3 --priority 10",
 		Description: "Change a task that does not run yet, cancel it, or let one that failed run again.",
@@ -71,7 +74,10 @@ func NewTaskUpdate(b Rows) tools.Tool {
 }
 
 // taskTools implements the three tools.
-type taskTools struct{ backlog Rows }
+type taskTools struct {
+	backlog Rows
+	prompts event.Prompts
+}
 
 // addIntent needs the scope schedule, because a task acts later without supervision.
 func (t taskTools) addIntent(_ context.Context, call tools.Call, in AddInput) (tools.Intent, error) {
@@ -103,6 +109,9 @@ func (t taskTools) add(ctx context.Context, call tools.Call, in AddInput, _ tool
 		ID: unnumbered, Title: in.Title, Prompt: in.Prompt, BlockedBy: in.BlockedBy, NotBefore: after, Priority: in.Priority, Trust: call.Trust,
 		Tainted: call.Tainted, Typed: call.Typed && !call.Tainted, ReplyTo: answersTo(call.ReplyTo), Created: call.Now,
 	}
+	if task.Plain, err = t.prompts.Plain(task.prompt(), in.Plain, "", false); err != nil {
+		return tools.Result{}, refusal(err)
+	}
 	if _, err := b.Add(task); err != nil { // check before a number is used up
 		return tools.Result{}, refusal(err)
 	}
@@ -113,7 +122,15 @@ func (t taskTools) add(ctx context.Context, call tools.Call, in AddInput, _ tool
 	if err != nil {
 		return tools.Result{}, refusal(err)
 	}
-	return changed("added: ", b, step.Tasks[0], Add{Task: task}, call), nil
+	return t.needing(changed("added: ", b, step.Tasks[0], Add{Task: task}, call), task), nil
+}
+
+// needing adds to a result that the task needs a model, if none is connected.
+func (t taskTools) needing(res tools.Result, task Task) tools.Result {
+	if t.prompts.Lacks(task.prompt(), task.Plain) {
+		res.Content += "\n" + event.NeedsModel
+	}
+	return res
 }
 
 // unnumbered replaces the number of a task that has none yet. No task has this number.
@@ -205,8 +222,8 @@ func revision(call tools.Call, in UpdateInput) (Revision, error) {
 		}
 		r.NotBefore = &after
 	}
-	if r.Title == nil && r.Prompt == nil && r.BlockedBy == nil && r.NotBefore == nil && r.Priority == nil && r.State == "" {
-		return r, tools.Refuse(tools.Validation, "title, prompt, blocked_by, not_before, priority or state", "task_update: nothing to change is given")
+	if r.Title == nil && r.Prompt == nil && r.BlockedBy == nil && r.NotBefore == nil && r.Priority == nil && r.State == "" && in.Plain == nil {
+		return r, tools.Refuse(tools.Validation, "title, prompt, blocked_by, not_before, priority, plain or state", "task_update: nothing to change is given")
 	}
 	return r, nil
 }
@@ -221,6 +238,13 @@ func (t taskTools) update(ctx context.Context, call tools.Call, in UpdateInput, 
 	if err != nil {
 		return tools.Result{}, err
 	}
+	if old := b[in.ID]; in.Prompt != "" || in.Plain != nil {
+		plain, err := t.prompts.Plain(cmp.Or(strings.TrimSpace(in.Prompt), old.Prompt), in.Plain, old.Prompt, old.Plain)
+		if err != nil {
+			return tools.Result{}, refusal(err)
+		}
+		r.Plain = &plain
+	}
 	step, err := b.Revise(r, call.Now)
 	if err != nil {
 		return tools.Result{}, refusal(err)
@@ -230,7 +254,7 @@ func (t taskTools) update(ctx context.Context, call tools.Call, in UpdateInput, 
 	if task.State == Cancelled {
 		what = "cancelled: "
 	}
-	res := changed(what, b, task, r, call)
+	res := t.needing(changed(what, b, task, r, call), task)
 	if task.Tainted {
 		res.Foreign = "a task with foreign text in it"
 	}
@@ -258,7 +282,7 @@ func instant(call tools.Call, text string) (time.Time, error) {
 
 // line formats a task as one line.
 func line(b Backlog, t Task, call tools.Call) string {
-	text := fmt.Sprintf("#%d %s | %s", t.ID, t.Title, t.State)
+	text := fmt.Sprintf("#%d %s | %s%s", t.ID, t.Title, t.State, event.PlainMark(t.Plain && !t.State.Over()))
 	if t.State == Blocked {
 		var open []string
 		for _, id := range t.BlockedBy {

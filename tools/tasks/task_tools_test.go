@@ -151,7 +151,7 @@ func TestTaskAdd(t *testing.T) {
 	b := newBook()
 	c := call(`{"title": "report", "prompt": "write it down", "blocked_by": [2], "not_before": "17:00", "priority": 3}`)
 	c.Tainted = true
-	res := do(t, tasks.NewTaskAdd(b), c)
+	res := do(t, tasks.NewTaskAdd(b, event.Prompts{}), c)
 	if want := "added: #4 report | blocked by #2 (blocked) | priority 3 | not before Sat 2026-11-21 17:00"; res.Content != want {
 		t.Errorf("%q, want %q", res.Content, want)
 	}
@@ -161,7 +161,7 @@ func TestTaskAdd(t *testing.T) {
 	}
 	typed := call(`{"prompt": "say: tea"}`)
 	typed.Typed, typed.ReplyTo = true, event.CLI
-	if got = only[tasks.Add](t, do(t, tasks.NewTaskAdd(b), typed)).Task; !got.Typed || got.ReplyTo != event.ToOwner {
+	if got = only[tasks.Add](t, do(t, tasks.NewTaskAdd(b, event.Prompts{}), typed)).Task; !got.Typed || got.ReplyTo != event.ToOwner {
 		t.Errorf("from the command line: %+v", got)
 	}
 	b.gave = 0
@@ -174,13 +174,13 @@ func TestTaskAdd(t *testing.T) {
 		`{"title": "x", "priority": 1000}`:          tools.Validation,
 		`{"title": "x", "blocked_by": ["sort it"]}`: tools.Validation,
 	} {
-		refused(t, do(t, tasks.NewTaskAdd(b), call(args)), want, "")
+		refused(t, do(t, tasks.NewTaskAdd(b, event.Prompts{}), call(args)), want, "")
 	}
 	if b.gave != 0 {
 		t.Error("a number was spent on a task that cannot be")
 	}
 	b.err = errors.New("the disk is gone")
-	refused(t, do(t, tasks.NewTaskAdd(b), call(`{"title": "x"}`)), tools.Unknown, "the disk is gone")
+	refused(t, do(t, tasks.NewTaskAdd(b, event.Prompts{}), call(`{"title": "x"}`)), tools.Unknown, "the disk is gone")
 }
 
 func TestTaskList(t *testing.T) {
@@ -210,15 +210,15 @@ func TestTaskList(t *testing.T) {
 
 func TestTaskUpdate(t *testing.T) {
 	b := newBook()
-	r := only[tasks.Revision](t, do(t, tasks.NewTaskUpdate(b), call(`{"id": 1, "title": "new", "prompt": "p", "blocked_by": [], "not_before": "now", "priority": 0}`)))
+	r := only[tasks.Revision](t, do(t, tasks.NewTaskUpdate(b, event.Prompts{}), call(`{"id": 1, "title": "new", "prompt": "p", "blocked_by": [], "not_before": "now", "priority": 0}`)))
 	if *r.Title != "new" || *r.Prompt != "p" || len(*r.BlockedBy) != 0 || !r.NotBefore.IsZero() || *r.Priority != 0 || r.Trust != event.Owner {
 		t.Errorf("%+v", r)
 	}
-	r = only[tasks.Revision](t, do(t, tasks.NewTaskUpdate(b), call(`{"id": 2, "priority": -1}`)))
+	r = only[tasks.Revision](t, do(t, tasks.NewTaskUpdate(b, event.Prompts{}), call(`{"id": 2, "priority": -1}`)))
 	if r.Title != nil || r.Prompt != nil || r.BlockedBy != nil || r.NotBefore != nil || *r.Priority != -1 || r.State != "" {
 		t.Errorf("what was not named is changed: %+v", r)
 	}
-	res := do(t, tasks.NewTaskUpdate(b), call(`{"id": 1, "state": "cancelled"}`))
+	res := do(t, tasks.NewTaskUpdate(b, event.Prompts{}), call(`{"id": 1, "state": "cancelled"}`))
 	if want := "cancelled: #1 collect | cancelled\nstill blocked by it: task 2 (sort)"; res.Content != want {
 		t.Errorf("%q, want %q", res.Content, want)
 	}
@@ -234,7 +234,7 @@ func TestTaskUpdate(t *testing.T) {
 		{`{"id": 3, "title": "x"}`, tools.Conflict, "task 3 is done"},
 		{`{"id": 1, "state": "done"}`, tools.Validation, "state"},
 	} {
-		refused(t, do(t, tasks.NewTaskUpdate(b), call(c.args)), c.code, c.part)
+		refused(t, do(t, tasks.NewTaskUpdate(b, event.Prompts{}), call(c.args)), c.code, c.part)
 	}
 }
 
@@ -250,8 +250,8 @@ func TestIntents(t *testing.T) {
 	}{
 		{tasks.NewTodo(), `{"todos": []}`, tools.Keyed, nil},
 		{tasks.NewPlan(), `{"action": "enter"}`, tools.Keyed, nil},
-		{tasks.NewTaskAdd(b), `{"title": "x"}`, tools.Keyed, []tools.Scope{tools.Schedule}},
-		{tasks.NewTaskUpdate(b), `{"id": 1, "priority": 1}`, tools.Keyed, []tools.Scope{tools.Schedule}},
+		{tasks.NewTaskAdd(b, event.Prompts{}), `{"title": "x"}`, tools.Keyed, []tools.Scope{tools.Schedule}},
+		{tasks.NewTaskUpdate(b, event.Prompts{}), `{"id": 1, "priority": 1}`, tools.Keyed, []tools.Scope{tools.Schedule}},
 		{tasks.NewTaskList(b), `{}`, tools.Read, nil},
 		{tasks.NewCompleteTask(b), `{"summary": "x"}`, tools.Keyed, nil},
 		{tasks.NewFailTask(b), `{"reason": "x"}`, tools.Keyed, nil},

@@ -38,6 +38,7 @@ type (
 		ID        int64
 		Title     *string
 		Prompt    *string
+		Plain     *bool
 		BlockedBy *[]int64
 		NotBefore *time.Time
 		Priority  *int

@@ -58,7 +58,7 @@ func TestFetchAPage(t *testing.T) {
 	if p.Title != "On chores" || p.Type != "text/html" || p.Bytes != len(article()) || p.Cut || p.Cached || p.Chars != len([]rune(p.Text)) {
 		t.Errorf("%+v", p)
 	}
-	if intent.Effect != tools.Read || !slices.Equal(intent.Links, []string{at + "/a/b"}) || !slices.Equal(intent.Hosts, []string{"127.0.0.1"}) ||
+	if intent.Effect != tools.Read || !slices.Equal(intent.Links, []string{at + "/a/b"}) || !slices.Equal(intent.Hosts, []string{strings.TrimPrefix(at, "https://")}) ||
 		!intent.Private || intent.Foreign != "web: 127.0.0.1" || !slices.Equal(intent.Scopes, []tools.Scope{tools.Net}) {
 		t.Errorf("%+v", intent)
 	}
@@ -148,6 +148,11 @@ func TestFetchOtherAnswers(t *testing.T) {
 		{"/?type=text/markdown&body=%23%20T", "", "# T"},
 		{"/?type=text/html%3Bcharset=iso-8859-1&body=<p>gr%fcn</p>", "", "grün"},
 		{"/?type=text/html&body=<meta%20charset=windows-1251><p>%ef%f0%e8%e2%e5%f2</p>", "", "привет"},
+		{"/?type=text/html&body=" + strings.Repeat("%20", 2000) + "<meta%20http-equiv=Content-Type%20content=%22text/html%3B%20charset=gb2312%22><p>%c4%e3%ba%c3</p>", "", "你好"}, // after the scripts of a forum
+		{"/?type=text/xml&body=<%3Fxml%20version='1.0'%20encoding='euc-kr'%3F><a>%b0%a1</a>", "", "가"},                                                                           // a feed of Naver
+		{"/?type=text/html%3Bcharset=iso-8859-1&body=<p>%93hi%94%20%80</p>", "", "“hi” €"},
+		{"/?type=text/html%3Bcharset=x-gbk&body=<p>%c4%e3%ba%c3</p>", "", "你好"},
+		{"/?type=text/csv&body=name%0a%cf%f0%e8%e2%e5%f2%20%ec%e8%f0", "", "Привет мир"}, // a bank's export
 		{"/?type=text/plain%3Bcharset=shift_jis&body=%93%fa%96%7b", "", "日本"},
 		{"/?type=text/plain&body=%c3%a4", "", "ä"},
 		{"/?type=text/html&body=", "", "the page has no text"},

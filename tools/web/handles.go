@@ -80,7 +80,7 @@ func (h asker) filled(ctx context.Context, fields map[string]string, names []str
 		}
 		// A very short value cannot be recognised in the answer, so it is not sent at all.
 		if !hide.Add(name, v) {
-			return nil, tools.Refuse(tools.ConfigError, "", "the secret %s is too short to be kept out of answers; want 6 characters or more", name)
+			return nil, tools.Refuse(tools.ConfigError, "", "the secret %s is too short to be kept out of answers; want 8 characters or more", name)
 		}
 		values[name] = v
 	}

@@ -148,10 +148,7 @@ func (h asker) run(ctx context.Context, _ tools.Call, in HTTPInput, _ tools.Inte
 		return unsure(ctx, in, hide, err)
 	}
 	// Every status is a result: the model reads the errors of an API itself.
-	reply, err := replyOf(answer, hide)
-	if err != nil {
-		return tools.Fail(tools.IO, "", "%s: %v", answer.Link, err), nil
-	}
+	reply := replyOf(answer, hide)
 	return tools.Result{Content: reply.text(), Data: reply}, nil
 }
 
@@ -167,7 +164,7 @@ func unsure(ctx context.Context, in HTTPInput, hide *secret.Redactor, err error)
 }
 
 // replyOf converts an answer, without cookies and secrets.
-func replyOf(answer netguard.Answer, hide *secret.Redactor) (HTTPOutput, error) {
+func replyOf(answer netguard.Answer, hide *secret.Redactor) HTTPOutput {
 	r := HTTPOutput{URL: hide.Text(answer.Link), Status: answer.Status, Headers: map[string]string{}, Bytes: len(answer.Body), Moved: hide.Text(answer.Moved)}
 	for name, values := range answer.Header {
 		// A session cookie is a credential, and hob keeps none.
@@ -176,11 +173,11 @@ func replyOf(answer netguard.Answer, hide *secret.Redactor) (HTTPOutput, error) 
 		}
 	}
 	if len(answer.Body) == 0 {
-		return r, nil
+		return r
 	}
-	text, kind, err := body(answer.Header.Get("Content-Type"), answer.Body)
+	text, kind := body(answer.Header.Get("Content-Type"), answer.Body)
 	r.Type, r.Body = kind, hide.Text(text)
-	return r, err
+	return r
 }
 
 // shown reports whether a header field matters to a model.

@@ -166,7 +166,7 @@ func TestHTTPRefusals(t *testing.T) {
 		{"in the body", args{"method": "POST", "url": at, "body": "secret:api"}, tools.Validation, "no secret is filled in"},
 		{"a placeholder in the body", args{"method": "POST", "url": at, "body": "key=[secret model.api_key]"}, tools.Validation, "body: it holds the placeholder [secret model.api_key]"},
 		{"a placeholder in a header", secretIn("Bearer [secret ntfy.token]"), tools.Validation, "Authorization holds the placeholder [secret ntfy.token]"},
-		{"too short", secretIn("secret:short"), tools.ConfigError, "6 characters"},
+		{"too short", secretIn("secret:short"), tools.ConfigError, "8 characters"},
 		{"not set", secretIn("secret:missing"), tools.ConfigError, "MISSING is not set"},
 		{"of two lines", secretIn("secret:lines"), tools.Validation, "characters that no header may hold"},
 	} {

@@ -21,17 +21,16 @@ import (
 
 // body returns an answer as text ("" if it is not text) and its media type, which is guessed if the
 // server names none.
-func body(contentType string, raw []byte) (text, kind string, err error) {
+func body(contentType string, raw []byte) (text, kind string) {
 	kind, contentType = kindOf(contentType, raw)
 	if !textual(kind) {
-		return "", kind, nil
+		return "", kind
 	}
 	// A NUL in the decoded text means that the declared type is wrong.
-	text, err = document.Decode(contentType, raw)
-	if err != nil || strings.ContainsRune(text, 0) {
-		return "", kind, err
+	if text = document.Decode(contentType, raw); strings.ContainsRune(text, 0) {
+		return "", kind
 	}
-	return text, kind, nil
+	return text, kind
 }
 
 // kindOf returns the media type, without and with its parameters.
@@ -71,8 +70,8 @@ func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.R
 	plain := len(raw) == 0
 	switch {
 	case textual(kind):
-		p.Text, err = document.Decode(contentType, raw)
-		if plain = !strings.ContainsRune(p.Text, 0); plain && err == nil && (kind == "text/html" || kind == "application/xhtml+xml") {
+		p.Text = document.Decode(contentType, raw)
+		if plain = !strings.ContainsRune(p.Text, 0); plain && (kind == "text/html" || kind == "application/xhtml+xml") {
 			p.Title, p.Text, err = f.markdown(ctx, answer.Link, contentType, raw, p.Text)
 		}
 	// Servers often send PDF files and pictures with a wrong type, so their first bytes decide.
@@ -123,7 +122,7 @@ func (f *fetcher) markdown(ctx context.Context, link, contentType string, raw []
 
 // picture shows an image as a part of the result that a model can look at.
 func (f *fetcher) picture(ctx context.Context, p FetchOutput, raw []byte) (tools.Result, error) {
-	fit, err := document.Show(ctx, f.Helper, bytes.NewReader(raw))
+	fit, err := document.Show(ctx, f.Helper, bytes.NewReader(raw), document.Picture)
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}

@@ -126,7 +126,7 @@ func TestSearchEngines(t *testing.T) {
 		if f.Engine != engine || len(f.Results) != 3 || f.Results[1] != (web.Hit{Title: "B", URL: "https://example.org/b", Snippet: "About b."}) {
 			t.Errorf("%s: %+v", engine, f)
 		}
-		if intent.Effect != tools.Read || intent.Private || !slices.Equal(intent.Hosts, []string{"127.0.0.1"}) || len(intent.Links) != 1 ||
+		if intent.Effect != tools.Read || intent.Private || !slices.Equal(intent.Hosts, []string{strings.TrimPrefix(at, "https://")}) || len(intent.Links) != 1 ||
 			!strings.HasPrefix(intent.Links[0], at) || intent.Foreign != "web search: "+engine || strings.Contains(string(intent.Canonical)+intent.Links[0], "canary") {
 			t.Errorf("%s: %+v", engine, intent)
 		}

@@ -12,10 +12,11 @@ package web
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/netguard"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -45,8 +46,14 @@ func targetOf(raw string) (target, error) {
 
 // asking is the intent of a call that requests links on one host.
 func asking(t target, effect tools.Effect, summary string, canonical []byte, links ...string) tools.Intent {
+	hosts := []string{netguard.HostPort(t.link)}
+	for _, link := range links {
+		if host := netguard.HostPort(link); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
 	return tools.Intent{
-		Effect: effect, Scopes: []tools.Scope{tools.Net}, Hosts: []string{t.host}, Links: links, Private: t.private,
+		Effect: effect, Scopes: []tools.Scope{tools.Net}, Hosts: hosts, Links: links, Private: t.private,
 		Foreign: "web: " + t.host, Summary: summary, Canonical: canonical,
 	}
 }
@@ -61,12 +68,4 @@ func unanswered(ctx context.Context, err error, hint string) (tools.Result, erro
 }
 
 // sized formats a number of bytes for people.
-func sized(n int) string {
-	switch {
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
+func sized(n int) string { return text.Size(int64(n)) }

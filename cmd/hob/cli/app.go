@@ -122,6 +122,8 @@ func Explain(err error) (code int, text, hint string) {
 		return ExitUsage, m.Text, m.Hint
 	case errors.Is(err, client.ErrNoDaemon):
 		return ExitNoDaemon, err.Error(), "start it with: hob up"
+	case errors.Is(err, client.ErrSilent):
+		return ExitFailed, err.Error(), "look at it with: hob doctor; start it again with: hob service restart, or end the process"
 	case errors.Is(err, client.ErrClosed):
 		return ExitFailed, err.Error(), "only its owner may, or for the system-wide hob the group hob: sudo usermod -aG hob $USER, and log in again"
 	case errors.Is(err, context.Canceled):
@@ -198,14 +200,6 @@ func (a *App) Call(ctx context.Context, route, id string, in, out any) error {
 		return err
 	}
 	return c.Call(ctx, route, id, in, out)
-}
-
-// Print writes a line. A write error makes the command fail at its end. It returns no error, so that commands
-// need not check each line.
-func (a *App) Print(w io.Writer, line string) {
-	if _, err := io.WriteString(w, line+"\n"); err != nil && a.lost == nil {
-		a.lost = fmt.Errorf("print: %w", err)
-	}
 }
 
 // Note prints a remark to standard error, unless --quiet or --json is set.

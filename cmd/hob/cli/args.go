@@ -65,10 +65,37 @@ func NoSuch(cmd *cobra.Command, args []string) error {
 	if said := Synonyms()[strings.ToLower(args[0])]; said != "" && !cmd.HasParent() {
 		return Usage("", "%s; did you mean %q?", text, "hob "+said)
 	}
-	if n := console.Nearest(args[0], names); n != "" {
-		return Usage("", "%s; did you mean %q?", text, cmd.CommandPath()+" "+n)
+	if same := sameVerb(cmd, strings.ToLower(args[0])); same != "" {
+		return Usage("", "%s; did you mean %q?", text, cmd.CommandPath()+" "+same)
+	}
+	if n := console.Nearest(args[0], append(names, "show")); n != "" {
+		if i := slices.Index(names, "get"); n == "show" && !slices.Contains(names, "show") && i >= 0 {
+			n = names[i] // what other families call show
+		}
+		if slices.Contains(names, n) {
+			return Usage("", "%s; did you mean %q?", text, cmd.CommandPath()+" "+n)
+		}
 	}
 	return Usage("see: "+cmd.CommandPath()+" --help", "%s", text)
+}
+
+// sameVerb returns the command of a family that does what another word for it says, "" if there is none.
+func sameVerb(cmd *cobra.Command, word string) string {
+	for _, group := range []string{"rm delete remove del unset forget revoke cancel", "add new create install", "update edit change modify"} {
+		words := strings.Fields(group)
+		if !slices.Contains(words, word) {
+			continue
+		}
+		for _, c := range cmd.Commands() {
+			switch {
+			case !c.Hidden && slices.Contains(words, c.Name()):
+				return c.Name()
+			case words[0] == "rm" && c.Flags().Lookup("unset") != nil:
+				return c.Name() + " --unset"
+			}
+		}
+	}
+	return ""
 }
 
 // Synonyms are words that other programs use, with the command of hob that does it.
@@ -79,7 +106,8 @@ func Synonyms() map[string]string {
 		"service restart":   "restart reload",
 		"service install":   "install enable autostart",
 		"setup":             "init onboard onboarding wizard configure connect begin",
-		"status":            "ps top info state health ping",
+		"status":            "ps top info state health ping web ui dashboard",
+		"upgrade":           "update",
 		"chat":              "ask say talk message prompt agent repl tui",
 		"cron add":          "schedule remind reminder timer alarm every at",
 		"cron list":         "jobs job reminders schedules crons",
@@ -159,7 +187,7 @@ func flagValueError(see string, err error) error {
 	case errors.As(err, &bad):
 		// pflag names types as Go does, and its messages are those of Go's library. For types that are not listed, its own message is shown.
 		want := map[string]string{
-			"int": "a whole number", "int64": "a whole number", "bool": "true or false", "float64": "a number", "duration": "a time span such as 90s, 10m or 720h",
+			"int": "a whole number", "int64": "a whole number", "bool": "true or false", "boolfunc": "true or false", "float64": "a number", "duration": "a time span such as 90s, 10m or 720h",
 			"int64Slice": "a list of whole numbers with commas between them", "stringSlice": "a list with commas between its parts",
 		}[bad.GetFlag().Value.Type()]
 		if want != "" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/daemon/text"
 )
 
 // patience is how long completion waits for the daemon before it offers nothing.
@@ -51,7 +53,7 @@ func namings(resource string) naming {
 		api.Webhooks.Name():     {rows: named(api.Webhooks, func(r api.Webhook) rowName { return rowName{r.Name, r.Prompt} })},
 		api.Tasks.Name():        {rows: named(api.Tasks, func(r api.Task) rowName { return rowName{ID(r.ID), r.Title} }), state: "open"},
 		api.Sessions.Name():     {rows: named(api.Sessions, func(r api.Session) rowName { return rowName{r.Key, r.Title} }), state: "live"},
-		api.Questions.Name():    {rows: named(api.Questions, func(r api.Question) rowName { return rowName{r.Code, r.Text} }), state: "open"},
+		api.Questions.Name():    {rows: named(api.Questions, func(r api.Question) rowName { return rowName{r.Code, text.ForPeople(r.Text)} }), state: "open"},
 		api.Tools.Name():        {rows: named(api.Tools, func(r api.Tool) rowName { return rowName{r.Name, r.Description} }), whole: true},
 		api.ContextItems.Name(): {rows: named(api.ContextItems, func(r api.ContextItem) rowName { return rowName{r.Name(), console.Plural(r.Bytes, "byte")} })},
 		api.MCPServers.Name():   {rows: named(api.MCPServers, func(r api.MCPServer) rowName { return rowName{r.Name, r.Reach} }), whole: true},
@@ -83,6 +85,24 @@ func complete(a *App, resource string) cobra.CompletionFunc {
 // Words offers words that are always the same.
 func Words(list ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// Zones offers the names of time zones, where the system lists them.
+func Zones(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	raw, err := os.ReadFile("/usr/share/zoneinfo/tzdata.zi")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp // completion offers less
+	}
+	var names []string
+	for line := range strings.Lines(string(raw)) {
+		switch words := strings.Fields(line); { // zic(8): a zone, or a link from an older name
+		case len(words) > 2 && words[0] == "Z":
+			names = append(names, words[1])
+		case len(words) > 2 && words[0] == "L":
+			names = append(names, words[2])
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // Files lets the shell offer files with one of the endings.

@@ -32,6 +32,8 @@ func FieldFlags(cmd *cobra.Command, draft any, fields []scheduler.Field) {
 			}
 		case *bool:
 			flags.BoolVar(to, name, false, f.Flag)
+		case **bool: // with false a change can take it back
+			flags.BoolFunc(name, f.Flag, func(text string) error { return scheduler.Set(draft, f, text) })
 		case *int:
 			flags.IntVar(to, name, 0, f.Flag)
 		case *int64:

@@ -28,6 +28,7 @@ type Listing[R any] struct {
 	States []string                                                   // accepted by --state; nil: no such flag
 	Stored map[string]string                                          // the API's name of a state that people see by another one; --state takes both
 	State  string                                                     // its default
+	Keep   func(R) bool                                               // of the newest 1,000 rows only these are listed; may be nil
 	Whole  bool                                                       // no default limit, because there are few rows
 	Empty  func(context.Context, *client.Client, client.Filter) error // returns an error that explains an empty list; may be nil
 }
@@ -110,11 +111,18 @@ func ListRows[R any](ctx context.Context, a *App, l Listing[R], f client.Filter)
 	if l.Whole {
 		asked.Limit = 0
 	}
+	if l.Keep != nil {
+		asked.Limit, f.Limit = 1000, cmp.Or(f.Limit, 50)
+	}
 	docs, err := client.List(ctx, c, l.Route.Raw(), asked)
 	if err != nil {
 		return err
 	}
-	if f.Limit > 0 { // a Whole list is cut here
+	docs = slices.DeleteFunc(docs, func(doc json.RawMessage) bool {
+		var row R
+		return l.Keep != nil && (json.Unmarshal(doc, &row) != nil || !l.Keep(row))
+	})
+	if f.Limit > 0 { // what is not cut by the daemon
 		docs = docs[:min(f.Limit, len(docs))]
 	}
 	// An empty list of runs may mean that the job does not exist.

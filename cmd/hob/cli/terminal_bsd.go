@@ -7,4 +7,5 @@ import "golang.org/x/sys/unix"
 const (
 	readTermios  = unix.TIOCGETA
 	writeTermios = unix.TIOCSETA
+	dropTermios  = unix.TIOCSETAF
 )

@@ -31,3 +31,16 @@ func (a *App) RestoreTerminal() error {
 	}
 	return nil
 }
+
+// DropTyped forgets what was typed before a question: it was no answer to it.
+func (a *App) DropTyped() error {
+	fd := int(a.In.Fd())
+	t, err := unix.IoctlGetTermios(fd, readTermios)
+	if err == nil {
+		err = unix.IoctlSetTermios(fd, dropTermios, t)
+	}
+	if err != nil {
+		return fmt.Errorf("drop what was typed before the question: %w", err)
+	}
+	return nil
+}

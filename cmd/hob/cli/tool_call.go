@@ -80,18 +80,21 @@ func alwaysAllowed(p *client.Problem) []string {
 	return []string{"always allowed by: " + p.Allow}
 }
 
-// askPermission shows the canonical form of a call, which is what the hash covers, and asks. Any answer but yes denies the question that the daemon
+// askPermission shows what a call would do, and asks. Any answer but yes denies the question that the daemon
 // has opened.
 func askPermission(ctx context.Context, a *App, c *client.Client, p *client.Problem) error {
 	for _, w := range p.Warnings {
 		a.Print(a.Err, "! "+console.OneLine(w))
 	}
 	a.Print(a.Err, console.OneLine(withReason(p.Summary, p)))
-	if p.Canonical != "" && p.Canonical != p.Summary {
-		a.Print(a.Err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
+	if p.Shown != "" {
+		a.Print(a.Err, console.Clean(p.Shown))
 	}
 	for _, line := range alwaysAllowed(p) {
 		a.Print(a.Err, "  "+console.OneLine(line))
+	}
+	if err := a.DropTyped(); err != nil {
+		return err
 	}
 	yes, err := a.askYesNo(ctx, "allow this once?")
 	if yes {
@@ -123,13 +126,10 @@ func deny(ctx context.Context, c *client.Client, code string) error {
 	return err
 }
 
-// Refused gives a usage error of a tool's flags the JSON document of a refusal by the tool.
-func Refused(err error) error {
+// Refused gives an error of this program about a tool the JSON document of a refusal by the tool, with one of its codes.
+func Refused(err error, kind string) *Problem {
 	code, text, hint := Explain(err)
-	if code != ExitUsage {
-		return err
-	}
-	return &Problem{Code: code, Text: text, Hint: hint, Doc: refusal{Error: "VALIDATION_ERROR", Message: text, Hint: hint}}
+	return &Problem{Code: code, Text: text, Hint: hint, Doc: refusal{Error: kind, Message: text, Hint: hint}}
 }
 
 // ToolFailure converts the failed outcome of a tool to an error.

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"hob/config"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
@@ -40,11 +43,33 @@ func ListClock(ctx context.Context, c *client.Client) Clock {
 // OwnersZone is the owner's zone by the daemon's status, or the zone of this machine if that fails.
 func OwnersZone(ctx context.Context, c *client.Client) *time.Location {
 	s, err := client.Show(ctx, c, api.ShowStatus, "")
-	if err != nil || s.Zone == "" {
+	if err != nil {
 		return time.Local
 	}
-	zone, err := time.LoadLocation(s.Zone)
+	return ZoneOrLocal(s.Zone)
+}
+
+// Zone is the owner's zone by config.toml, for what is shown while hob may not run. Without one it is the zone of this machine.
+func (a *App) Zone() *time.Location {
+	home, _, err := a.HomeDir()
 	if err != nil {
+		return time.Local
+	}
+	// A file that cannot be read has no zone; hob config validate says what is wrong with it.
+	c, _, err := config.Load(filepath.Join(home, "config.toml"), os.Environ())
+	if err != nil {
+		return time.Local
+	}
+	return ZoneOrLocal(c.Owner.Timezone)
+}
+
+// Exact formats an instant in the owner's zone and names it, with seconds if it has any.
+func (a *App) Exact(t time.Time) string { return console.InZone(t, a.Zone(), t.Second() != 0) }
+
+// ZoneOrLocal is the zone of an IANA name, or the zone of this machine if the name is unknown here.
+func ZoneOrLocal(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" {
 		return time.Local
 	}
 	return zone

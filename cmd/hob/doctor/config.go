@@ -14,6 +14,7 @@ import (
 	"hob/config"
 	"hob/daemon"
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
 	"hob/daemon/secret"
 	"hob/packaging/service"
 )
@@ -43,7 +44,7 @@ func checkConfig(_ context.Context, s *facts) (r Result) {
 		}
 	}
 	if s.config != nil {
-		r.shared(s.config.Tools.Roots)
+		r.shared(s.config.Tools)
 		r.prompt(s)
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "config.toml")); errors.Is(err, os.ErrNotExist) {
@@ -52,18 +53,20 @@ func checkConfig(_ context.Context, s *facts) (r Result) {
 	return r.or("config.toml is valid")
 }
 
-// shared warns about roots such as a downloads folder that other people probably write to, although their files count as the owner's.
-func (r *Result) shared(roots []string) {
-	// Names of folders that sync clients, browsers and mail programs use. Files below a root count as the
-	// owner's words unless its mode is "foreign".
-	known := []string{"downloads", "download", "dropbox", "sync", "syncthing", "nextcloud", "owncloud", "onedrive", "google drive", "googledrive", "icloud drive", "mail", "mails", "maildir", ".mail", ".maildir", ".thunderbird", "thunderbird", "inbox"}
-	for _, root := range roots {
-		// A root is written PATH:MODE.
-		colon := strings.LastIndexByte(root, ':')
-		path, mode := root[:max(colon, 0)], root[colon+1:]
-		if mode != "foreign" && slices.Contains(known, strings.ToLower(filepath.Base(path))) {
-			r.add(Warn, fmt.Sprintf("write %q in [tools] roots", path+":foreign"), "what others put into the root %s counts as your own words", path)
+// shared warns about roots and binds such as a downloads folder that other people probably write to.
+func (r *Result) shared(t config.Tools) {
+	for i, one := range slices.Concat(t.Roots, t.Exec.Binds) {
+		// Both are written PATH:MODE.
+		colon := strings.LastIndexByte(one, ':')
+		path, mode := one[:max(colon, 0)], one[colon+1:]
+		if mode == "foreign" || !fsguard.Shared(path) {
+			continue
 		}
+		problem := "what others put into the root %s counts as your own words"
+		if i >= len(t.Roots) {
+			problem = "others put files into the bind %s, so it is hidden from commands that do not name it"
+		}
+		r.add(Warn, fmt.Sprintf("write %q in [tools] roots", path+":foreign"), problem, path)
 	}
 }
 
@@ -166,7 +169,7 @@ func checkService(ctx context.Context, s *facts) (r Result) {
 		if f != nil {
 			text = f.Text
 		}
-		return Result{State: Skip, Found: text, Repair: "let what starts programs here run: hob up --no-chat"}
+		return Result{State: Skip, Found: text, Repair: "start hob with your own init: hob up --no-chat"}
 	}
 	if err != nil {
 		return Result{State: Fail, Found: err.Error()}
@@ -188,7 +191,11 @@ func checkService(ctx context.Context, s *facts) (r Result) {
 	if st.Lingers != nil && !*st.Lingers {
 		r.add(Warn, "loginctl enable-linger", "the service stops when you log out")
 	}
-	return r.or("a %s service of %s, which runs and starts by itself", st.Scope, st.Manager)
+	found := fmt.Sprintf("a %s service of %s, which runs and starts by itself", st.Scope, st.Manager)
+	if st.Path != "" {
+		found += "; its PATH is " + st.Path
+	}
+	return r.or("%s", found)
 }
 
 // service asks the manager about the service that fits the caller. It plans the same service as hob service

@@ -22,7 +22,7 @@ func checkDaemon(_ context.Context, s *facts) (r Result) {
 	switch {
 	// The lock is held, but neither the socket nor the port answers: the process hangs, or its socket was
 	// removed.
-	case errors.Is(s.databaseErr, daemon.ErrRunning):
+	case errors.Is(s.databaseErr, daemon.ErrRunning), errors.Is(s.clientErr, client.ErrSilent):
 		r.add(Fail, "hob service restart, or end the process that holds "+s.state("hob.lock"), "a hob holds this home, and does not answer")
 	// Nothing answers and nothing holds the lock: hob simply does not run, which may be on purpose.
 	case s.client == nil && (s.idle() || errors.Is(s.clientErr, client.ErrNoDaemon)):
@@ -70,7 +70,7 @@ func checkModel(ctx context.Context, s *facts) (r Result) {
 		if m.Fault != "" {
 			r.add(Fail, "hob model list", "%s cannot be asked: %s", m.Name, m.Fault)
 		} else if m.Resting != nil {
-			r.add(Warn, "hob model test "+m.Name, "%s rests until %s: %s", m.Name, console.Exact(m.Resting.Until), m.Resting.Fault)
+			r.add(Warn, "hob model test "+m.Name, "%s rests until %s: %s", m.Name, s.at(m.Resting.Until), m.Resting.Fault)
 		}
 	}
 	for _, server := range servers {
@@ -132,7 +132,7 @@ func checkChannels(_ context.Context, s *facts) (r Result) {
 			what := []string{"receive", "send"}[what]
 			switch d.State {
 			case "down":
-				r.add(Fail, "look at [channels."+c.Name+"] in config.toml; it is tried again for as long as it takes", "%s cannot %s since %s: %s", c.Name, what, console.Exact(d.Since), d.LastError)
+				r.add(Fail, "look at [channels."+c.Name+"] in config.toml; it is tried again for as long as it takes", "%s cannot %s since %s: %s", c.Name, what, s.at(d.Since), d.LastError)
 			case "degraded":
 				r.add(Warn, "", "%s had trouble to %s: %s", c.Name, what, d.LastError)
 			}

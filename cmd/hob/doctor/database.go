@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -60,13 +61,18 @@ func checkBackup(ctx context.Context, s *facts) (r Result) {
 		return Result{State: Fail, Found: err.Error()}
 	}
 	// A backup of everything may need a passphrase, and is made by hand: the nightly copies are what is checked. What a restore has replaced is no backup.
+	all := len(list)
 	list = slices.DeleteFunc(list, func(f daemon.BackupFile) bool { return f.Whole || f.Replaced })
+	others := ""
+	if n := all - len(list); n > 0 { // hob backup list shows them too
+		others = fmt.Sprintf("; others, which are not looked at: %d", n)
+	}
 	if len(list) == 0 {
 		// The first copy is made in the first night. The lock file is made once, with the home.
 		if made, err := os.Stat(s.state("hob.lock")); err != nil || s.now().Sub(made.ModTime()) < 24*time.Hour {
-			return Result{State: OK, Found: "none yet, which is right for a new home; hob makes one each night"}
+			return Result{State: OK, Found: "none of the database yet, which is right for a new home; hob makes one each night" + others}
 		}
-		return Result{State: Warn, Found: "there is no backup yet; hob makes one each night", Repair: "hob backup create --database"}
+		return Result{State: Warn, Found: "there is no backup of the database yet; hob makes one each night" + others, Repair: "hob backup create --database"}
 	}
 	// The list has the newest backup first.
 	newest := list[0]
@@ -80,5 +86,5 @@ func checkBackup(ctx context.Context, s *facts) (r Result) {
 		}
 		r.add(state, "hob backup create --database", "the newest backup is %d days old", age/(24*time.Hour))
 	}
-	return r.or("%s, the newest of %s, is whole and sound", console.Plural(int64(len(list)), "backup"), console.Exact(newest.Made))
+	return r.or("%s of the database, the newest of %s, is whole and sound%s", console.Plural(int64(len(list)), "backup"), s.at(newest.Made), others)
 }

@@ -190,9 +190,9 @@ func brokenCases() []brokenCase {
 		{name: "open index", check: "files", hurt: func(p *testHome) { p.write("", 0o644, "state", "index.db") }, state: doctor.Fail, found: "index.db has the rights 0644", repair: "chmod 600", fixed: "index.db the rights 0600"},
 		{name: "open token", check: "files", hurt: func(p *testHome) { p.rights(0o644, "state", "token") }, state: doctor.Fail, found: "token has the rights 0644", repair: "chmod 600 ", fixed: "the rights 0600"},
 		{name: "unknown key", check: "config", hurt: func(p *testHome) { p.write("[guard]\nmoed = \"ask\"\n", 0o600, "config.toml") }, state: doctor.Warn, found: `"moed"`, repair: "correct that line", heal: func(p *testHome) { p.write("[guard]\nmode = \"ask\"\n", 0o600, "config.toml") }},
-		{name: "S6: a folder that others fill", check: "config", hurt: func(p *testHome) {
-			p.write("[tools]\nroots = [\"~/downloads:ro\", \"/data/Maildir:rw\", \"~/notes:ro\"]\n", 0o600, "config.toml")
-		}, state: doctor.Warn, found: "what others put into the root ~/downloads counts as your own words; what others put into the root /data/Maildir", repair: "\"~/downloads:foreign\" in [tools] roots", heal: func(p *testHome) {
+		{name: "S6, T4: a folder that others fill", check: "config", hurt: func(p *testHome) {
+			p.write("[tools]\nroots = [\"~/downloads:ro\", \"/data/Maildir:rw\", \"~/notes:ro\"]\n[tools.exec]\nbinds = [\"~/Dropbox:ro\"]\n", 0o600, "config.toml")
+		}, state: doctor.Warn, found: "what others put into the root ~/downloads counts as your own words; what others put into the root /data/Maildir counts as your own words; others put files into the bind ~/Dropbox", repair: "\"~/downloads:foreign\" in [tools] roots", heal: func(p *testHome) {
 			p.write("[tools]\nroots = [\"~/downloads:foreign\", \"/data/Maildir:foreign\", \"~/notes:ro\"]\n", 0o600, "config.toml")
 		}},
 		{name: "section off", check: "config", hurt: func(p *testHome) { p.write("[guard]\nmode = 7\n", 0o600, "config.toml") }, state: doctor.Fail, found: "[guard] is off", repair: "correct that line", heal: func(p *testHome) { p.do(os.Remove(p.path("config.toml"))) }},
@@ -243,7 +243,7 @@ func brokenCases() []brokenCase {
 		{name: "voice refused", check: "voice", answer: voiceAnswer("http://v", "the endpoint does not accept the key"), state: doctor.Fail, found: "http://v: the endpoint does not accept the key", repair: "api_key in [voice]", well: doctor.Skip},
 		{name: "voice's key lost", check: "voice", answer: voiceAnswer("", "the key of [voice] cannot be read"), state: doctor.Fail, found: "the key of", repair: "api_key in [voice]", well: doctor.Skip},
 		{name: "voice busy", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v", "error": "HTTP 503", "passing": true}}, state: doctor.Warn, found: "http://v: HTTP 503", repair: "again in a while", well: doctor.Skip},
-		{name: "memory", check: "memory", answer: memoryAnswer(map[string]any{"files": 2, "chunks": 5, "vectors": map[string]any{"have": 5}}), state: doctor.OK, found: "2 memory files in 5 passages, 5 vectors", well: doctor.Skip},
+		{name: "memory", check: "memory", answer: memoryAnswer(map[string]any{"files": 2, "chunks": 7, "passages": 5, "vectors": map[string]any{"have": 5}}), state: doctor.OK, found: "2 memory files in 5 passages, 5 vectors", well: doctor.Skip},
 		{name: "memory not brought up to date", check: "memory", answer: memoryAnswer(map[string]any{"error": "the disk is full"}), state: doctor.Fail, found: "could not be brought up to date: the disk is full", repair: "hob memory reindex", well: doctor.Skip},
 		{name: "memory on a full disk", check: "memory", answer: memoryAnswer(map[string]any{"error": "the disk is full: nothing was stored", "hint": "free some space"}), state: doctor.Fail, found: "could not be brought up to date: the disk is full", repair: "free some space", well: doctor.Skip},
 		{name: "no room for an index", check: "memory", answer: map[string]any{"/v1/memory/status": api.Problem{Status: http.StatusServiceUnavailable, Kind: event.Unavailable, Detail: "the disk is full: nothing was stored", Hint: "free some space"}}, state: doctor.Fail, found: "its index cannot be used: the disk is full", repair: "free some space", well: doctor.Skip},
@@ -259,15 +259,16 @@ func brokenCases() []brokenCase {
 		{name: "dead letter", check: "failures", answer: map[string]any{"/v1/inbox": []any{map[string]any{"received": now}, map[string]any{"received": "2026-01-01T00:00:00Z"}}}, state: doctor.Warn, found: "1 × input", repair: "hob inbox retry SEQ", well: doctor.Skip},
 		{name: "failed turn", check: "failures", answer: map[string]any{"/v1/turns": []any{map[string]any{"ended": now}}}, state: doctor.Warn, found: "1 × failed turn", repair: "hob turns show ID", well: doctor.Skip},
 		{name: "bad backup", check: "backup", hurt: func(p *testHome) { p.write("junk", 0o600, "state", "backups", "hob-auto-20991231-034000.db") }, state: doctor.Fail, found: "is not good", repair: "hob backup create --database", heal: func(p *testHome) { p.do(os.Remove(p.path("state", "backups", "hob-auto-20991231-034000.db"))) }},
+		{name: "another backup", check: "backup", hurt: func(p *testHome) { p.write("x", 0o600, "state", "backups", "hob-20991231-034000.tar.gz") }, state: doctor.OK, found: "is whole and sound; others, which are not looked at: 1", well: doctor.OK, heal: func(p *testHome) { p.do(os.Remove(p.path("state", "backups", "hob-20991231-034000.tar.gz"))) }}, // the stranger's 22
 		{name: "old backup", check: "backup", answer: map[string]any{}, hurt: func(p *testHome) { p.world.Now = p.world.Now.Add(73 * time.Hour) }, state: doctor.Fail, found: "3 days old", repair: "hob backup create --database", heal: func(p *testHome) { p.world.Now = time.Now() }},
 		{name: "no backup", check: "backup", hurt: func(p *testHome) {
 			p.do(os.Rename(p.path("state", "backups"), p.path("aside")))
 			p.world.Now = p.world.Now.Add(25 * time.Hour)
-		}, state: doctor.Warn, found: "no backup yet", repair: "hob backup create --database", heal: func(p *testHome) {
+		}, state: doctor.Warn, found: "no backup of the database yet", repair: "hob backup create --database", heal: func(p *testHome) {
 			p.do(os.Rename(p.path("aside"), p.path("state", "backups")))
 			p.world.Now = time.Now()
 		}},
-		{name: "no backup in a new home", check: "backup", hurt: func(p *testHome) { p.do(os.Rename(p.path("state", "backups"), p.path("aside"))) }, state: doctor.OK, found: "none yet, which is right for a new home", heal: func(p *testHome) { p.do(os.Rename(p.path("aside"), p.path("state", "backups"))) }},
+		{name: "no backup in a new home", check: "backup", hurt: func(p *testHome) { p.do(os.Rename(p.path("state", "backups"), p.path("aside"))) }, state: doctor.OK, found: "none of the database yet, which is right for a new home", heal: func(p *testHome) { p.do(os.Rename(p.path("aside"), p.path("state", "backups"))) }},
 		{name: "damaged database", check: "database", hurt: func(p *testHome) {
 			p.write(strings.Repeat("junk", 9000), 0o600, "state", "hob.db")
 			p.write("", 0o600, "state", "hob.db-wal") // which would make up for it

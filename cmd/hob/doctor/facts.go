@@ -14,6 +14,7 @@ import (
 	"hob/daemon"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
+	"hob/daemon/console"
 	"hob/daemon/sys"
 	"hob/packaging/service"
 )
@@ -58,6 +59,15 @@ type facts struct {
 	configErr error
 }
 
+// at formats an instant in the owner's zone.
+func (s *facts) at(t time.Time) string {
+	zone := s.status.Zone
+	if s.config != nil && s.config.Owner.Timezone != "" {
+		zone = s.config.Owner.Timezone
+	}
+	return console.InZone(t, cli.ZoneOrLocal(zone), t.Second() != 0)
+}
+
 // gatherFacts asks the daemon for its status, or reads the database and the config itself if no daemon runs. Only a missing home path is an
 // error; every other failure is a fact that a check reports.
 func gatherFacts(ctx context.Context, a *cli.App, build Build) (*facts, error) {
@@ -91,7 +101,18 @@ func gatherFacts(ctx context.Context, a *cli.App, build Build) (*facts, error) {
 	}
 	// Load applies the environment of this terminal, which a service does not have.
 	s.config, s.problems, s.configErr = config.Load(filepath.Join(s.home, "config.toml"), os.Environ())
-	return s, nil
+	if s.config == nil {
+		return s, nil
+	}
+	// The checks start programs of the service manager by their names. What they look up for gates is in the whole PATH.
+	path, env := s.env("PATH"), s.env
+	s.env = func(name string) string {
+		if name == "PATH" {
+			return path
+		}
+		return env(name)
+	}
+	return s, os.Setenv("PATH", daemon.SafePath(ctx, s.home, s.config))
 }
 
 // realWorld is this machine.

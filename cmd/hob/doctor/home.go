@@ -103,14 +103,14 @@ const clockTolerance = time.Hour
 func checkClock(_ context.Context, s *facts) (r Result) {
 	now := s.now()
 	if now.Year() < 2026 {
-		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, before hob was written", now.Format(time.RFC3339))
+		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, before hob was written", s.at(now))
 	}
 	// The zone of the commit does not matter, and a builder's clock may be some minutes fast.
 	if s.build.At.After(now.Add(clockTolerance)) {
-		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but this hob was built from a commit of %s", console.Exact(now), console.Exact(s.build.At))
+		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but this hob was built from a commit of %s", s.at(now), s.at(s.build.At))
 	}
 	if info, err := os.Stat(s.state("hob.db")); err == nil && info.ModTime().After(now.Add(clockTolerance)) {
-		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
+		r.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", s.at(now), s.at(info.ModTime()))
 	}
 	// A running daemon knows the name of its zone, which the C library does not tell.
 	zone, from := s.status.Zone, "the machine's"
@@ -121,7 +121,7 @@ func checkClock(_ context.Context, s *facts) (r Result) {
 		zone, from = s.config.Owner.Timezone, "the config's"
 	}
 	if zone == "" { // no hob says which name the machine's has
-		return r.or("%s (the machine's zone)", console.Exact(now))
+		return r.or("%s (the machine's zone)", s.at(now))
 	}
 	here, err := time.LoadLocation(zone)
 	if err != nil {

@@ -48,7 +48,7 @@ func checkMemory(ctx context.Context, s *facts) (r Result) {
 	if !m.Synced.IsZero() {
 		age = ", compared with the files " + console.Span(max(s.now().Sub(m.Synced), time.Millisecond).Milliseconds()) + " ago"
 	}
-	return r.or("%s in %s%s%s", console.Plural(int64(m.Files), "memory file"), console.Plural(int64(m.Chunks), "passage"), vectors, age)
+	return r.or("%s in %s%s%s", console.Plural(int64(m.Files), "memory file"), console.Plural(int64(m.Passages), "passage"), vectors, age)
 }
 
 // reindex is the repair of an index: it is made again from the files. The limit of the check is over when repairs begin.

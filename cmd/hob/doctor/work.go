@@ -84,7 +84,7 @@ func checkGates(ctx context.Context, s *facts) Result {
 	r, _ := eachRow(ctx, s, api.Jobs, client.Filter{Limit: nextJobs}, "hob cron list", func(r *Result, j api.Job) {
 		// The daemon has accepted the gate; only its command matters here.
 		g, err := scheduler.ParseGate(j.Gate)
-		word := gateProgram(g.Command)
+		word := g.Program()
 		if err != nil || word == "" {
 			return
 		}
@@ -96,20 +96,6 @@ func checkGates(ctx context.Context, s *facts) Result {
 		}
 	})
 	return r.or("%s with a command that is there", console.Plural(n, "gate"))
-}
-
-// gateProgram returns the program that a command begins with; "" if that is a word of the shell, or not plain enough to tell.
-func gateProgram(command string) string {
-	words := strings.Fields(command)
-	if len(words) == 0 || strings.ContainsAny(words[0], "$=(){}[];|&<>\"'`\\*?!#") {
-		return ""
-	}
-	// POSIX, Shell Command Language, 2.4 and 2.14, and the built-in utilities of 1.6.
-	shell := strings.Fields("if for while until case : . break continue eval exec exit export readonly return set shift times trap unset alias bg cd command false fc fg getopts hash jobs kill newgrp pwd read true type ulimit umask unalias wait echo printf test source local")
-	if slices.Contains(shell, words[0]) {
-		return ""
-	}
-	return words[0]
 }
 
 // path returns the PATH in which commands are looked for, and whose it is: that of the service's process, if it can be read, else of this terminal.
@@ -157,7 +143,7 @@ func checkWatches(ctx context.Context, s *facts) Result {
 		for _, path := range w.Paths {
 			// A glob may match something later.
 			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(path, "*?[{") {
-				r.add(Warn, fmt.Sprintf("make it again, or hob watch rm %s", w.Name), "%s watches %s, which is not there", w.Name, path)
+				r.add(Warn, fmt.Sprintf("make it, or hob watch rm %s", w.Name), "%s watches %s, which is not there", w.Name, path)
 			}
 		}
 	})

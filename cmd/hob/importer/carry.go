@@ -37,7 +37,7 @@ func carry(ctx context.Context, a *cli.App, c *client.Client, home string, r *Re
 		case "job":
 			err = carryJob(ctx, a, c, it, r.DryRun)
 		default:
-			err = carryFile(home, r, i)
+			err = carryFile(ctx, c, home, r, i)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -63,8 +63,9 @@ func (r *Report) earlier(i int) *Item {
 	return nil
 }
 
-// carryFile writes a workspace file or a secret. A file that is there stays as it is.
-func carryFile(home string, r *Report, i int) (err error) {
+// carryFile writes a workspace file or a secret. A file that is there stays as it is. A new workspace file counts as foreign text: anybody may have
+// written into the memory of the other program.
+func carryFile(ctx context.Context, c *client.Client, home string, r *Report, i int) (err error) {
 	it := &r.Items[i]
 	if one := r.earlier(i); one != nil {
 		it.compared(bytes.Equal(one.text, it.text))
@@ -95,7 +96,7 @@ func carryFile(home string, r *Report, i int) (err error) {
 		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil // it would be written
 		}
-	} else if made, err := writeNew(root, name, it.text); made || err != nil {
+	} else if made, err := writeForeign(ctx, c, root, name, r, it); made || err != nil {
 		return err
 	}
 	has, err := root.ReadFile(name)
@@ -103,6 +104,30 @@ func carryFile(home string, r *Report, i int) (err error) {
 		it.compared(bytes.Equal(has, it.text))
 	}
 	return err
+}
+
+// writeForeign writes a file that must not be there yet. A workspace file is marked as foreign text first, so that no turn reads it unmarked, and
+// once more with its content, by which a copy is known.
+func writeForeign(ctx context.Context, c *client.Client, root *os.Root, name string, r *Report, it *Item) (made bool, err error) {
+	if _, err := root.Lstat(name); it.Kind != "file" || !errors.Is(err, fs.ErrNotExist) {
+		return writeNew(root, name, it.text)
+	}
+	folder, err := filepath.EvalSymlinks(root.Name())
+	if err != nil {
+		return false, err
+	}
+	path := filepath.Join(folder, name)
+	mark := func() error {
+		_, err := client.Do(ctx, c, api.MarkForeign, "", api.ForeignFile{Path: path, Why: "imported from " + r.Program})
+		return err
+	}
+	if err := mark(); err != nil {
+		return false, err
+	}
+	if made, err = writeNew(root, name, it.text); made && err == nil {
+		err = mark()
+	}
+	return made, err
 }
 
 // compared notes that hob has something in the place of an item already.

@@ -31,10 +31,10 @@ func Scheduled(it Item) (schedule, zone string) {
 	return it.job.Schedule, it.job.Zone
 }
 
-// CarryFile copies one text, and returns the state of the item.
-func CarryFile(home, to, text string) (string, error) {
-	r := Report{Items: []Item{{Kind: "file", To: to, State: imported, text: []byte(text)}}}
-	err := carryFile(home, &r, 0)
+// CarryFile copies one text, which is not marked, and returns the state of the item.
+func CarryFile(ctx context.Context, home, to, text string) (string, error) {
+	r := Report{Items: []Item{{Kind: "secret", To: to, State: imported, text: []byte(text)}}}
+	err := carryFile(ctx, nil, home, &r, 0)
 	return r.Items[0].State, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/console"
+	"hob/daemon/fsguard"
 )
 
 // The limits of what is read. A workspace file of hob is at most some kilobytes long; the rest is room for long memories.
@@ -67,6 +68,8 @@ func (f *folder) text(name string) ([]byte, error) {
 		return nil, errors.New("it is a link, and links are not followed")
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a file")
+	case fsguard.Links(info) > 1:
+		return nil, errors.New("it has another name somewhere else (a hard link), and may be any of your files")
 	case info.Size() > maxText:
 		return nil, fmt.Errorf("it is too long (%s; at most %s)", console.Size(info.Size()), console.Size(maxText))
 	}

@@ -86,7 +86,7 @@ func TestImportOnAFullDisk(t *testing.T) {
 	taken := fill(t, home)
 	wanted := stopped(t, home, dir, "the disk is full")
 	code, text := run(t, home, dir, false)
-	for _, want := range []string{"\nfailed:\n  file    workspace/AGENTS.md (workspace/AGENTS.md cannot be written: the disk is full; free some space)\n", " items failed\n", "run the same command again"} {
+	for _, want := range []string{"\nfailed:\n  file    workspace/AGENTS.md (workspace/AGENTS.md cannot be written: the disk is full: nothing was stored; free some space)\n", " items failed\n", "run the same command again"} {
 		if !strings.Contains(text, want) || strings.Contains(text, "\nimported:") || code != 1 {
 			t.Errorf("exit code %d, and %q is missing, or something is imported, in\n%s", code, want, text)
 		}

@@ -145,6 +145,9 @@ func show(a *cli.App, r Report) error {
 			head = "" // only before the first item
 		}
 	}
+	if slices.ContainsFunc(r.Items, func(it Item) bool { return it.Kind == "file" && it.State == imported }) {
+		b.WriteString("imported files count as foreign text: read each, then: hob trust accept PATH (hob trust list shows them)\n")
+	}
 	if r.Unchecked != "" {
 		fmt.Fprintln(&b, r.Unchecked)
 	}

@@ -236,6 +236,7 @@ func TestHostileFolder(t *testing.T) {
 		os.Symlink("../../../../etc", at("skills")),
 		os.Symlink("/dev/zero", at("credentials/telegram-allowFrom.json")),
 		os.Symlink(outside, at(".env")),
+		os.Link(outside, at("workspace/memory/hard.md")),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -247,6 +248,7 @@ func TestHostileFolder(t *testing.T) {
 		"left job ../../x\x00 ->  (hob does not have its schedule: every -5ms is too often", "-> üüüüüüüüüüüüüüüüüüüüüüüüüüüüüü (paused", "left job long ->  (hob does not have its schedule: that period is too long", "left job number 4", "left job number 3",
 		"left other credentials/telegram-allowFrom.json ->  (it is a link", "left other .env ->  (it is a link",
 		"left other skills ->  (it is a link or a file",
+		"left file workspace/memory/hard.md ->  (it has another name somewhere else (a hard link)",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
@@ -267,7 +269,7 @@ func TestCarryFile(t *testing.T) {
 	home := t.TempDir()
 	path := func(name string) string { return filepath.Join(home, filepath.FromSlash(name)) }
 	for _, c := range []struct{ text, want string }{{"one", "imported"}, {"one", "already"}, {"two", "kept"}} {
-		if state, err := importer.CarryFile(home, "workspace/memory/a.md", c.text); err != nil || state != c.want {
+		if state, err := importer.CarryFile(t.Context(), home, "workspace/memory/a.md", c.text); err != nil || state != c.want {
 			t.Errorf("%s: %s, %v", c.text, state, err)
 		}
 	}
@@ -284,11 +286,11 @@ func TestCarryFile(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := importer.CarryFile(home, "workspace/b.md", "b"); err != nil || state != "imported" {
+	if state, err := importer.CarryFile(t.Context(), home, "workspace/b.md", "b"); err != nil || state != "imported" {
 		t.Errorf("%s, %v", state, err)
 	}
 	for _, to := range []string{"workspace/c.md", "workspace/out/new.md"} {
-		if state, err := importer.CarryFile(home, to, "x"); err == nil {
+		if state, err := importer.CarryFile(t.Context(), home, to, "x"); err == nil {
 			t.Errorf("%s: %s", to, state)
 		}
 	}

@@ -39,8 +39,8 @@ func AddCommand(a *cli.App, ref config.Reference) *cobra.Command {
 			return err
 		}
 		a.Print(a.Err, "Where do you want to write to hob?")
-		parts := channelKinds(ref)
-		i, err := k.choose(cmd.Context(), "Which one", kindNames(parts), -1)
+		parts := offeredKinds(ref)
+		i, err := k.choose(cmd.Context(), "Which one", kindOffers(parts), -1)
 		if err != nil {
 			return errors.Join(err, errNothing())
 		}
@@ -52,6 +52,25 @@ func AddCommand(a *cli.App, ref config.Reference) *cobra.Command {
 // channelKinds are the parts of the reference that describe channels.
 func channelKinds(ref config.Reference) []config.Part {
 	return slices.DeleteFunc(ref.Parts(), func(p config.Part) bool { return p.Kind == "" })
+}
+
+// offeredKinds are the same for a choice: first those that a newcomer can have within minutes.
+func offeredKinds(ref config.Reference) []config.Part {
+	parts := channelKinds(ref)
+	slices.SortStableFunc(parts, func(a, b config.Part) int {
+		return slices.Index([]string{"ntfy", "telegram"}, b.Kind) - slices.Index([]string{"ntfy", "telegram"}, a.Kind)
+	})
+	return parts
+}
+
+// kindOffers are the kinds with what they are, for a choice.
+func kindOffers(parts []config.Part) []string {
+	var names []string
+	for _, p := range parts {
+		what, _, _ := strings.Cut(p.Doc, ". ")
+		names = append(names, p.Kind+": "+lowerFirst(what))
+	}
+	return names
 }
 
 // kindNames are the kinds of parts.

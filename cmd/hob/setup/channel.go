@@ -119,7 +119,11 @@ func proved(ctx context.Context, a *cli.App, c *client.Client, d *sectionDraft) 
 	case row.Unfit:
 		return *row, &cli.Problem{Code: cli.ExitFailed, Text: "the running hob cannot use it: " + ChannelFault(*row)}
 	}
-	t, err := client.Do(ctx, c, api.TestChannel, d.name, api.TestMessage{})
+	var t api.ChannelTest
+	err := a.Waiting("testing channel "+d.name, func() (err error) {
+		t, err = client.Do(ctx, c, api.TestChannel, d.name, api.TestMessage{})
+		return err
+	})
 	if err != nil {
 		return *row, err
 	}

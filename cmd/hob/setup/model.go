@@ -1,13 +1,19 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
 	"hob/daemon"
@@ -20,9 +26,9 @@ import (
 type source struct {
 	text          string
 	backend, base string
-	models        []string // that the server has; nil: not asked yet
-	key           string   // the key itself, from the environment
-	keyRef        string   // the key of a server that is set up
+	models        []api.ModelEntry // that the server has; nil: not asked yet
+	key           string           // the key itself, from the environment
+	keyRef        string           // the key of a server that is set up
 	needsKey      bool
 	anyServer     bool // any server: the owner gives its address, and perhaps a key
 }
@@ -34,8 +40,17 @@ type modelAnswer struct {
 	keyRef              string // or a reference
 }
 
-// model asks for a model, writes it and tries it out.
+// model connects a model. With the first one the prompts of jobs go to another reader, which is said.
 func (w *wizard) model(ctx context.Context) error {
+	had := w.value("model.model") != ""
+	if err := w.chooseModel(ctx); err != nil || had || w.value("model.model") == "" {
+		return err
+	}
+	return w.sayAsked(ctx)
+}
+
+// chooseModel asks for a model, writes it and tries it out.
+func (w *wizard) chooseModel(ctx context.Context) error {
 	if w.flags["model"] {
 		return w.flaggedModel(ctx)
 	}
@@ -48,7 +63,11 @@ func (w *wizard) model(ctx context.Context) error {
 			return err
 		}
 		kept, err := w.useModel(ctx, m)
-		if err != nil || kept {
+		var mistake *cli.Problem
+		switch {
+		case errors.As(err, &mistake) && mistake.Code == cli.ExitUsage && w.ask.terminal():
+			w.say(mistake.Text)
+		case err != nil || kept:
 			return err
 		}
 	}
@@ -56,7 +75,7 @@ func (w *wizard) model(ctx context.Context) error {
 
 // flaggedModel uses the model of the flags.
 func (w *wizard) flaggedModel(ctx context.Context) error {
-	m := modelAnswer{base: w.given.baseURL}
+	m := modelAnswer{base: withScheme(w.given.baseURL)}
 	if w.given.model == "none" {
 		_, _, err := w.change(noModel())
 		return err
@@ -119,6 +138,21 @@ func (w *wizard) askModel(ctx context.Context) (m modelAnswer, ok bool, err erro
 	return m, err == nil && m.name != "", err
 }
 
+// completeModel offers the models of the servers on this machine, if hob runs.
+func (w *wizard) completeModel(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	names := []string{"none"}
+	servers, err := client.Show(cmd.Context(), w.app, api.ShowModelServers, "")
+	for _, s := range servers {
+		for _, m := range usable(s.Models) {
+			names = append(names, s.Backend+"/"+m.ID)
+		}
+	}
+	if err != nil {
+		names = names[:1] // completion offers less
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // sources are the servers that were found on this machine, the providers whose keys are in the environment, the others, and any server.
 func (w *wizard) sources(ctx context.Context) []source {
 	var found, keyed, others []source
@@ -132,14 +166,13 @@ func (w *wizard) sources(ctx context.Context) []source {
 		if len(s.Names) > 0 && !own || s.Error != "" || len(s.Models) == 0 {
 			continue
 		}
-		var models []string
-		for _, m := range s.Models {
-			if m.Tools == nil || *m.Tools {
-				models = append(models, m.ID)
-			}
-		}
+		models := usable(s.Models)
+		bestFirst(models, daemon.Memory())
 		if own {
-			found = append(found, source{text: fmt.Sprintf("another model of %s at %s", serverName(s.Backend), s.BaseURL), backend: s.Backend, base: w.value("model.base_url"), models: models, keyRef: w.value("model.api_key")})
+			found = append(found, source{
+				text: fmt.Sprintf("another model of %s at %s", serverName(s.Backend), s.BaseURL), backend: s.Backend, base: w.value("model.base_url"), models: models,
+				keyRef: w.value("model.api_key"),
+			})
 			continue
 		}
 		found = append(found, source{text: fmt.Sprintf("%s at %s, on this machine: %s", serverName(s.Backend), s.BaseURL, console.Plural(int64(len(models)), "model")), backend: s.Backend, base: s.BaseURL, models: models})
@@ -162,43 +195,139 @@ func (w *wizard) sources(ctx context.Context) []source {
 func (w *wizard) fill(ctx context.Context, s source) (m modelAnswer, err error) {
 	m = modelAnswer{backend: s.backend, base: s.base, key: s.key, keyRef: s.keyRef}
 	if s.anyServer {
-		if m.base, err = w.ask.ask(ctx, "The address of the server, like https://host/v1: "); err != nil || m.base == "" {
+		if err := w.askAddress(ctx, &m); err != nil || m.base == "" {
 			return m, err
 		}
 	}
 	if s.needsKey && s.key == "" {
-		prompt := "The key (paste it; it is not shown): "
-		if s.anyServer {
-			prompt = "The key (paste it; it is not shown; Enter if the server needs none): "
-		}
-		if m.key, err = w.ask.secret(ctx, prompt); err != nil || m.key == "" && !s.anyServer {
+		if err := w.askKey(ctx, s, &m); err != nil || m.key == "" && !s.anyServer {
 			return m, err
 		}
 	}
 	models := s.models
 	// With a proxy in the config, only the daemon knows how to reach the server.
 	if models == nil && w.value("network.proxy") == "" {
-		if models, err = daemon.ModelNames(ctx, m.backend, m.base, m.key); err != nil {
-			_, text, hint := cli.Explain(err)
-			w.say(strings.TrimSuffix(text+"; "+hint, "; "))
+		if models, err = w.modelsOf(ctx, s, &m); err != nil {
+			return m, err
 		}
 	}
 	m.name, err = w.whichModel(ctx, models)
 	return m, err
 }
 
+// askAddress asks for the address of a server. Enter keeps the one that was given before, or skips the step.
+func (w *wizard) askAddress(ctx context.Context, m *modelAnswer) error {
+	prompt := "The address of the server, like https://host/v1: "
+	if m.base != "" {
+		prompt = "The address of the server (Enter goes on with " + m.base + "): "
+	}
+	for {
+		text, err := w.ask.ask(ctx, prompt)
+		if err != nil || text == "" {
+			return err
+		}
+		u, err := url.Parse(withScheme(text))
+		if err == nil && u.Hostname() != "" && (u.Scheme == "http" || u.Scheme == "https") && !strings.ContainsAny(text, " \t") {
+			m.base = withScheme(text)
+			return nil
+		}
+		w.say(fmt.Sprintf("%q is not an address.", text))
+	}
+}
+
+// withScheme adds http:// to an address that has no scheme. One with only a name is an address on the internet, which takes https://.
+func withScheme(address string) string {
+	host, _, _ := strings.Cut(address, "/")
+	name, _, port := strings.Cut(host, ":")
+	switch {
+	case address == "" || strings.Contains(address, "://"):
+		return address
+	case port || name == "localhost" || net.ParseIP(name) != nil || !strings.Contains(name, "."):
+		return "http://" + address
+	}
+	return "https://" + address
+}
+
+// askKey asks for the key of a service or a server.
+func (w *wizard) askKey(ctx context.Context, s source, m *modelAnswer) (err error) {
+	prompt := "The key (paste it; it is not shown): "
+	if s.anyServer {
+		prompt = "The key (paste it; it is not shown; Enter if the server needs none): "
+	}
+	m.key, err = w.ask.secret(ctx, prompt)
+	return err
+}
+
+// modelsOf asks a server for its models. At a terminal, what it refused is asked again: the key, or the address. Enter goes on without a list.
+func (w *wizard) modelsOf(ctx context.Context, s source, m *modelAnswer) ([]api.ModelEntry, error) {
+	for {
+		models, err := daemon.ModelList(ctx, m.backend, m.base, m.key)
+		if u, wrong := url.Parse(m.base); err != nil && !daemon.KeyRefused(err) && s.anyServer && wrong == nil && strings.Trim(u.Path, "/") == "" {
+			longer := strings.TrimRight(m.base, "/") + "/v1"
+			list, longerErr := daemon.ModelList(ctx, m.backend, longer, m.key)
+			if longerErr == nil || daemon.KeyRefused(longerErr) {
+				w.say("The address is " + longer + ".")
+				m.base, models, err = longer, list, longerErr
+			}
+		}
+		if err == nil || ctx.Err() != nil {
+			return usable(models), ctx.Err()
+		}
+		_, text, hint := cli.Explain(err)
+		w.say(strings.TrimSuffix(text+"; "+hint, "; "))
+		if !w.ask.terminal() {
+			return nil, nil
+		}
+		before := *m
+		switch {
+		case daemon.KeyRefused(err):
+			err = w.askKey(ctx, s, m)
+		case s.anyServer:
+			err = w.askAddress(ctx, m)
+		}
+		if err != nil || *m == before || m.key == "" && before.key != "" {
+			m.key = before.key
+			return nil, err
+		}
+	}
+}
+
+// usable are the models without those of which the server says that they cannot call tools.
+func usable(models []api.ModelEntry) []api.ModelEntry {
+	return slices.DeleteFunc(slices.Clone(models), func(m api.ModelEntry) bool { return m.Tools != nil && !*m.Tools })
+}
+
+// bestFirst sorts the models of a server on this machine: those in memory first, then the largest that fit into it.
+func bestFirst(models []api.ModelEntry, memory int64) {
+	worth := func(m api.ModelEntry) int64 {
+		switch {
+		case m.Loaded != nil && *m.Loaded:
+			return math.MaxInt64
+		case m.Bytes > memory/4*3: // the system and the conversation need the rest
+			return -m.Bytes
+		}
+		return m.Bytes
+	}
+	slices.SortStableFunc(models, func(a, b api.ModelEntry) int { return cmp.Compare(worth(b), worth(a)) })
+}
+
 // maxOffered is the most models that are listed for a choice.
 const maxOffered = 12
 
 // whichModel asks which model of a server it shall be. One that is alone is taken.
-func (w *wizard) whichModel(ctx context.Context, models []string) (string, error) {
+func (w *wizard) whichModel(ctx context.Context, models []api.ModelEntry) (string, error) {
 	if len(models) == 1 {
-		w.say("The model is " + models[0] + ".")
-		return models[0], nil
+		w.say("The model is " + models[0].ID + ".")
+		return models[0].ID, nil
 	}
-	shown := models[:min(len(models), maxOffered)]
-	for i, name := range shown {
-		w.say(fmt.Sprintf("  %2d  %s", i+1, console.OneLine(name)))
+	var shown []string
+	for i, m := range models[:min(len(models), maxOffered)] {
+		shown = append(shown, m.ID)
+		line := fmt.Sprintf("  %2d  %s", i+1, console.OneLine(m.ID))
+		if m.Bytes > 0 {
+			line += ", " + console.Size(m.Bytes)
+		}
+		w.say(line)
 	}
 	prompt := "Which model (its name): "
 	switch {
@@ -213,7 +342,7 @@ func (w *wizard) whichModel(ctx context.Context, models []string) (string, error
 			return "", err
 		}
 		if text == "" && len(models) > 0 {
-			return models[0], nil
+			return shown[0], nil
 		}
 		if i := pick(shown, text); i >= 0 {
 			return shown[i], nil
@@ -303,13 +432,21 @@ func (w *wizard) chosenByConfig(ctx context.Context, m modelAnswer) error {
 
 // tryModel makes a real trial of the model.
 func (w *wizard) tryModel(ctx context.Context, m modelAnswer) (able bool, text string, err error) {
-	w.app.Note("trying " + m.backend + "/" + m.name + ", which may take a while …")
-	t, err := client.Do(ctx, w.host.client, api.TestModel, "default", api.None{})
+	t, err := TryModel(ctx, w.app, w.host.client, "default", m.backend+"/"+m.name)
 	if err != nil {
 		return false, "", err
 	}
 	able, text = Verdict(t)
 	return able, text, nil
+}
+
+// TryModel lets the daemon make a trial of a model, and shows at a terminal how long it takes.
+func TryModel(ctx context.Context, a *cli.App, c *client.Client, id, name string) (t api.ModelTest, err error) {
+	err = a.Waiting("trying "+name+" (4 requests)", func() error {
+		t, err = client.Do(ctx, c, api.TestModel, id, api.None{})
+		return err
+	})
+	return t, err
 }
 
 // serverName names a server by its backend. A service without a title is any server that speaks OpenAI's protocol, so its backend's name says nothing.

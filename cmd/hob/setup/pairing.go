@@ -103,14 +103,13 @@ func showPairingCode(a *cli.App, b api.PairingStart) error {
 	if b.Link != "" {
 		where = console.OneLine(b.Link) + " The code is:"
 	}
+	drawQR(a, b.URL) // first: it is as high as a small terminal
 	a.Print(a.Err, where+"\n\n  "+console.OneLine(b.Code)+"\n")
-	drawQR(a, b.URL)
-	a.Print(a.Err, fmt.Sprintf("It is valid until %s; %d wrong codes end it. Waiting for it; Ctrl-C ends that.", console.Exact(b.Until), b.Left))
+	a.Print(a.Err, fmt.Sprintf("It is valid until %s; %d wrong codes end it. Waiting for it; Ctrl-C ends that.", a.Exact(b.Until), b.Left))
 	return nil
 }
 
-// drawQR prints a link as a QR code if the terminal is wide enough. The link was printed before as text, so
-// nothing is lost without the code.
+// drawQR prints a link as a QR code if the terminal is wide enough. The link follows as text, so nothing is lost without the code.
 func drawQR(a *cli.App, link string) {
 	if link == "" || !cli.IsTerminal(a.Err) {
 		return
@@ -118,7 +117,7 @@ func drawQR(a *cli.App, link string) {
 	text, width, err := qrText(link, a.Color(a.Err))
 	switch {
 	case err != nil:
-		a.Note(err.Error()) // the link was printed above
+		a.Note(err.Error()) // the link follows
 	case width <= cli.Columns(a.Err):
 		a.Print(a.Err, text)
 	}

@@ -45,7 +45,11 @@ func (d *sectionDraft) give(k schema.Key, flag, value string) error {
 		return LiteralSecret("--" + flag)
 	}
 	// The value is "-": the secret is piped in.
-	text, err := cli.PipedSecret(d.app.In, "secret", "for example: printf %s \"$SECRET\" | hob channels add … --"+flag+" -")
+	example := "hob channels add … --" + flag + " -"
+	if key, setup := strings.CutPrefix(flag, "channel-key "); setup {
+		example = "hob setup --yes … --channel-key " + key + "=-"
+	}
+	text, err := cli.PipedSecret(d.app.In, "secret", "for example: printf %s \"$SECRET\" | "+example)
 	if err != nil {
 		return err
 	}

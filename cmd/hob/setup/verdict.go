@@ -14,6 +14,9 @@ func Verdict(t api.ModelTest) (able bool, text string) {
 		if c.Error != "" {
 			why += ": " + strings.TrimSuffix(c.Error, ".")
 		}
+		if strings.HasSuffix(why, ".\"") { // a sentence that the model said
+			return false, why
+		}
 		return false, why + "."
 	}
 	switch {

@@ -83,6 +83,8 @@ func Command(a *cli.App, prog Program) *cobra.Command {
 	f.StringArrayVar(&g.channelKeys, "channel-key", nil, "a key of that channel, as KEY=VALUE (several times)")
 	f.StringVar(&g.service, "service", "", "install your own service (user), or none")
 	cli.CompleteFlag(cmd, "service", cli.Words("user", "none"))
+	cli.CompleteFlag(cmd, "zone", cli.Zones)
+	cli.CompleteFlag(cmd, "model", w.completeModel)
 	return cmd
 }
 
@@ -190,6 +192,14 @@ func (w *wizard) change(values map[string]string) (undo func() error, changed bo
 
 // owner asks for the owner's name and time zone.
 func (w *wizard) owner(ctx context.Context) error {
+	before := w.value("owner.timezone") // the daemon takes a change of the file a little later
+	if before == "" {
+		status, err := client.Show(ctx, w.host.client, api.ShowStatus, "")
+		if err != nil {
+			return err
+		}
+		before = status.Zone
+	}
 	for _, q := range []struct{ flag, key, given, question, none string }{
 		{"name", "owner.name", w.given.name, "Your name, as hob calls you", "none"},
 		{"zone", "owner.timezone", w.given.zone, "Your time zone, like Europe/Berlin", "this machine's"},
@@ -207,7 +217,7 @@ func (w *wizard) owner(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return w.moveJobs(ctx, before)
 }
 
 // ownerKey asks for a key of the section owner until it is right. Enter keeps what is set.
@@ -270,7 +280,7 @@ func (w *wizard) channel(ctx context.Context) error {
 		return err
 	}
 	rows = slices.DeleteFunc(rows, func(r api.Channel) bool { return r.Kind == "cli" })
-	parts := channelKinds(w.ref)
+	parts := offeredKinds(w.ref)
 	if w.flags["channel"] {
 		return w.flaggedChannel(ctx, parts, rows)
 	}
@@ -292,7 +302,7 @@ func (w *wizard) chosenChannel(ctx context.Context, parts []config.Part, rows []
 		}
 		w.say(fmt.Sprintf("%s (%s) is set up.", r.Name, r.Kind))
 	}
-	names = append(append(names, kindNames(parts)...), "skip")
+	names = append(append(names, kindOffers(parts)...), "skip")
 	otherwise := len(names) - 1
 	if len(unpaired) > 0 {
 		otherwise = 0

@@ -81,7 +81,8 @@ func (o object) stampOf(c *ical.Component, name string) (stamp, zone, error) {
 	if p == nil {
 		return stamp{}, zone{}, fmt.Errorf("%w: it has no %s", errObject, name)
 	}
-	t, ok := wallOf(p.Value)
+	id, value := zoned(*p)
+	t, ok := wallOf(value)
 	switch {
 	case !ok || t.time.Year() < 1 || t.time.Year() > 9999:
 		return t, zone{}, fmt.Errorf("%w: its %s is not a time", errObject, name)
@@ -90,26 +91,7 @@ func (o object) stampOf(c *ical.Component, name string) (stamp, zone, error) {
 	case t.day:
 		return t, zone{loc: o.floating}, nil
 	}
-	return t, o.zone(p.Params.Get(ical.PropTimezoneID)), nil
-}
-
-// length is how long an event lasts: days of a date, exact time otherwise (RFC 5545, section 3.6.1).
-func (o object) length(c *ical.Component, start stamp, z zone) time.Duration {
-	if end, endZone, err := o.stampOf(c, ical.PropDateTimeEnd); err == nil && end.day == start.day {
-		if start.day {
-			return max(24*time.Hour, end.time.Sub(start.time))
-		}
-		return max(0, endZone.at(end.time).Sub(z.at(start.time)))
-	}
-	if p := c.Props.Get(ical.PropDuration); p != nil {
-		if d, err := p.Duration(); err == nil && d >= 0 {
-			return d
-		}
-	}
-	if start.day {
-		return 24 * time.Hour
-	}
-	return 0
+	return t, o.zone(id), nil
 }
 
 // make makes the event that begins at a wall time.
@@ -129,15 +111,13 @@ func (o object) make(c *ical.Component, wall time.Time, start stamp, z zone) cal
 	}
 	length := o.length(c, start, z)
 	if start.day {
-		days := zone{loc: o.floating}
-		e.Start, e.End = days.at(wall), days.at(wall.Add(length))
-		return e
+		z = zone{loc: o.floating}
 	}
-	if z.name != "" && z.name != o.floating.String() {
+	if !start.day && z.name != "" && z.name != o.floating.String() {
 		e.Zone = z.name
 	}
 	e.Start = z.at(wall).In(o.floating)
-	e.End = e.Start.Add(length)
+	e.End = z.at(wall.AddDate(0, 0, length.days)).Add(length.exact).In(o.floating)
 	return e
 }
 
@@ -204,7 +184,7 @@ func (o object) expand(from, to time.Time) (list []instance, notes []string) {
 		}
 		// Instances may begin before the span and reach into it. A day more covers the difference between wall times and instants.
 		length := o.length(m, s.start, s.zone)
-		walls, more, err := s.walls(s.zone.wall(from).Add(-length-24*time.Hour), s.zone.wall(to).Add(24*time.Hour))
+		walls, more, err := s.walls(s.zone.wall(from).Add(-length.most()-24*time.Hour), s.zone.wall(to).Add(24*time.Hour))
 		if err != nil {
 			notes = append(notes, o.unfollowed(m))
 			walls = []time.Time{s.start.time}

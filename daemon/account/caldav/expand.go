@@ -125,8 +125,9 @@ func (o object) seriesOf(c *ical.Component) (s series, err error) {
 	}
 	for _, name := range []string{ical.PropRecurrenceDates, ical.PropExceptionDates} {
 		for _, p := range c.Props[name] {
-			z := o.zone(p.Params.Get(ical.PropTimezoneID))
-			for one := range strings.SplitSeq(p.Value, ",") {
+			id, values := zoned(p)
+			z := o.zone(id)
+			for one := range strings.SplitSeq(values, ",") {
 				one, _, _ = strings.Cut(one, "/") // of a period only the begin is read
 				t, ok := wallOf(one)
 				switch {

@@ -2,6 +2,7 @@ package caldav
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"hob/tools/calendar"
@@ -34,4 +35,17 @@ var Start = start
 // Document writes the file of a draft.
 func Document(mail string, d calendar.Draft) (string, error) {
 	return (&Account{s: Settings{Mail: mail}}).document(d)
+}
+
+// WindowsZone finds a zone by a name of Windows.
+var WindowsZone = windowsZone
+
+// WindowsZones are the rows of the table.
+func WindowsZones() (rows [][]string) {
+	for line := range strings.Lines(windowsZones) {
+		if row := strings.Split(strings.TrimSpace(line), "|"); len(row) == 3 {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }

@@ -29,7 +29,8 @@ type onset struct {
 // begins is the wall time from which on the new offset counts. One in the hour that is skipped belongs to the time before.
 func (o onset) begins() time.Time { return o.wall.Add(max(0, o.to-o.from)) }
 
-// zoneOf finds the zone with an id: by its IANA name, by the name that the file gives, or by the rules that the file has. floating is for what has none.
+// zoneOf finds the zone with an id: by its IANA name, by the name that the file gives, by the rules that the file has, or by the names of Windows. floating is
+// for what has none.
 func zoneOf(id string, cal *ical.Calendar, floating *time.Location) zone {
 	if id == "" || id == "Local" { // LoadLocation would take the machine's
 		return zone{loc: floating}
@@ -38,7 +39,7 @@ func zoneOf(id string, cal *ical.Calendar, floating *time.Location) zone {
 		return zone{name: loc.String(), loc: loc}
 	}
 	for _, c := range cal.Children {
-		if c.Name != ical.CompTimezone || propText(c, ical.PropTimezoneID) != id {
+		if c.Name != ical.CompTimezone || !sameZone(propText(c, ical.PropTimezoneID), id) {
 			continue
 		}
 		if loc := iana(propText(c, "X-LIC-LOCATION")); loc != nil {
@@ -48,6 +49,9 @@ func zoneOf(id string, cal *ical.Calendar, floating *time.Location) zone {
 			return zone{name: text.Shorten(id, 60), loc: floating, first: list[0].from, onsets: list}
 		}
 	}
+	if loc := otherName(id); loc != nil {
+		return zone{name: loc.String(), loc: loc}
+	}
 	return zone{loc: floating, note: "its time zone " + text.Shorten(strings.Join(strings.Fields(id), " "), 60) + " is not known; the time is shown as if it were yours"}
 }
 
@@ -55,7 +59,7 @@ func zoneOf(id string, cal *ical.Calendar, floating *time.Location) zone {
 func iana(id string) *time.Location {
 	parts := strings.Split(id, "/")
 	for i := max(0, len(parts)-3); i < len(parts); i++ {
-		name := strings.Join(parts[i:], "/")
+		name := strings.ReplaceAll(strings.Join(parts[i:], "/"), " ", "_")
 		if name == "" || name == "Local" || len(name) > 60 || i > 0 && !strings.Contains(name, "/") {
 			continue
 		}

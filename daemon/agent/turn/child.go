@@ -68,7 +68,7 @@ func (c Child) result() tools.Result {
 	var r tools.Result
 	switch {
 	case c.State == Done && c.Text == "":
-		r.Content = "the sub-agent ended and said nothing"
+		r.Content = silentChild
 	case c.State == Done:
 		r.Content = TruncateChild(c.Text)
 	case c.State == Stopped:

@@ -24,6 +24,7 @@ type Begin struct {
 	Step    Step                             // kind model, state Intent
 	Held    Step                             // what the claim has reserved for this request; N 0: nothing
 	Alone   bool                             // no message joins: the request is not part of the conversation
+	Apart   func(Queued) bool                // which message opens a turn of its own: neither it nor a later one joins; nil: none
 	Free    bool                             // a local model: nothing is reserved and no step is written
 	Ran     time.Duration                    // running time since the last commit
 	Reserve func(joined []event.Part) Amount // the cost of the request with the joined parts; pure; nil means Step.Reserve

@@ -51,10 +51,7 @@ func NewDefanger(guarded bool, items []llm.Item) Defanger {
 // from their arguments, so their results do not count. Neither do files in the scratch folder, which tainted turns write, and
 // pages that a model has summarised. Results for the built-in interpreter always count, since no model chose its arguments.
 func quotesForeignText(call llm.Item) bool {
-	name, args := call.Tool, call.Args
-	if inner, its, ok := tools.Inner(args); ok && name == tools.CatalogTool {
-		name, args = inner, its
-	}
+	name, args := tools.Called(call.Tool, call.Args)
 	text := strings.ToLower(string(args))
 	switch {
 	case call.Provider == llm.Builtin:

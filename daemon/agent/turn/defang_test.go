@@ -64,6 +64,23 @@ func TestWhatMayStayLive(t *testing.T) {
 			t.Errorf("%s, not tainted: %q", c.name, got)
 		}
 	}
+	// The stranger's 9: a name that is followed by more, as in the lines that grep shows.
+	found := turn.NewDefanger(true, []llm.Item{
+		{Kind: llm.CallItem, CallID: "t1_1", Tool: "grep", Args: json.RawMessage(`{"pattern":"milk"}`), Provider: llm.Builtin},
+		{Kind: llm.ResultItem, CallID: "t1_1", Tool: "grep", Parts: event.Say("shopping.md:3:- milk\nsome.md:1/x:milk")},
+	})
+	for text, want := range map[string]string{
+		"shopping.md:3:- milk":   "shopping.md:3:- milk",
+		"shopping.md:31":         "shopping[.]md:31",
+		"shopping.md:3/milk":     "shopping[.]md:3/milk",
+		"shopping.md:3?q=milk":   "shopping[.]md:3?q=milk",
+		"sub.shopping.md:3:milk": "sub[.]shopping[.]md:3:milk",
+		"some.md:1":              "some[.]md:1",
+	} {
+		if got := found.Defang(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 	given := turn.NewDefanger(true, []llm.Item{heard("see place.example/x", event.Message, event.Owner, true, "cli")})
 	if got := given.Defang("https://place.example/x https://place.example/y"); got != "https://place.example/x https[:]//place[.]example/y" {
 		t.Errorf("given without its scheme: %q", got)

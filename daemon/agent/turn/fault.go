@@ -2,6 +2,7 @@ package turn
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"hob/daemon/event"
@@ -19,7 +20,7 @@ var (
 )
 
 // Fault returns why the run of a trigger or a task counts as failed although its turn ended normally, "" when it did not fail. A run fails if
-// the last call gave an error result, or if the prompt is a literal command ("run …") whose exit code is not 0.
+// the last call gave an error result, or if its last command ended with a code other than 0.
 func Fault(s Snapshot) string {
 	run, command := s.Turn.Fire != 0, false
 	for _, it := range s.Items {
@@ -28,25 +29,22 @@ func Fault(s Snapshot) string {
 			break
 		}
 	}
-	if !run {
+	calls := calls(s.Items, true)
+	if !run || len(calls) == 0 {
 		return ""
 	}
-	last := true
-	for i := len(s.Items) - 1; i >= 0; i-- {
-		it := s.Items[i]
-		if it.Kind != llm.ResultItem {
-			continue
-		}
-		text := event.TextOf(it.Parts)
-		if last && it.IsError {
-			return faultOf(it.Tool, text)
-		}
-		last = false
-		if !command {
+	if last := calls[len(calls)-1]; last.isError {
+		return last.tool + ": " + last.why
+	}
+	for _, m := range slices.Backward(calls) {
+		switch {
+		case m.tool != "exec":
+		case m.exited && command:
+			return "the command " + m.why
+		case m.exited:
+			return m.what() + " " + m.why
+		default:
 			return ""
-		}
-		if it.Tool == "exec" {
-			return exited(exitForm(), text)
 		}
 	}
 	return ""
@@ -63,22 +61,16 @@ func ReportFault(prompt, report string) string {
 	if !Literal(prompt) {
 		return ""
 	}
-	return exited(reportForm(), report)
-}
-
-// exited returns the fault of a command by its exit code, "" for success. form finds the code in the text.
-func exited(form *regexp.Regexp, text string) string {
-	if found := form.FindStringSubmatch(text); found != nil && found[1] != "0" {
-		return "the command ended with exit code " + found[1]
+	if code := exitCode(reportForm(), report); code != "" {
+		return "the command ended with exit code " + code
 	}
 	return ""
 }
 
-// faultOf shortens an error result to one line.
-func faultOf(tool, text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	if len(line) > longestFault {
-		line = strings.ToValidUTF8(line[:longestFault], "") + "…"
+// exitCode returns the code other than 0 that form finds in a text, "" for none.
+func exitCode(form *regexp.Regexp, text string) string {
+	if found := form.FindStringSubmatch(text); found != nil && found[1] != "0" {
+		return found[1]
 	}
-	return tool + ": " + line
+	return ""
 }

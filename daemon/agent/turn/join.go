@@ -50,12 +50,23 @@ type Claim struct {
 	Reserved Step     // the first model request, whose cost the claim has reserved; N 0: nothing is reserved
 }
 
+// Part is a part of a session's transcript.
+type Part int
+
+// The parts. A turn that asks no model needs only its own items, and the built-in interpreter only the newest turns, so that neither reads more as
+// a conversation grows. The whole transcript is bounded by compaction.
+const (
+	OwnItems Part = iota + 1
+	RecentTurns
+	AllItems
+)
+
 // Opening holds the rows that the first model request of a new turn is made of.
 type Opening struct {
 	Snapshot   Snapshot   // without Limits
-	Transcript []llm.Item // of the session, oldest first; shared, so nobody may change it
-	Prefixed   bool       // the session has a stored prefix: System and Tools
-	System     string
-	Tools      []llm.Tool
+	Transcript []llm.Item // Part of the session's, oldest first; shared, so nobody may change it
+	Part       Part
+	Prefixed   bool // the session has a stored prefix
+	Prefix     Prefix
 	Shown      []Section // of the system text, as the session was shown them last; nil: unknown
 }

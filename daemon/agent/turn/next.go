@@ -9,6 +9,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -33,8 +34,9 @@ type Limits struct {
 }
 
 // Limits that end a turn which makes no progress: maxSame equal calls in a row with any results, or a cycle of at most maxCycle
-// calls that repeats maxRounds times with equal results.
+// calls that repeats maxRounds times with equal results, or maxWrong answers in a row whose calls all have wrong arguments.
 const (
+	maxWrong  = 6
 	maxSame   = 3
 	maxRounds = 3
 	maxCycle  = 4 // calls in one round
@@ -59,6 +61,11 @@ type (
 	}
 	// Probe asks the tool whether an interrupted run took effect.
 	Probe struct {
+		Step Step
+		Call llm.Item
+	}
+	// Collect takes the result of a call that went on while the turn was parked.
+	Collect struct {
 		Step Step
 		Call llm.Item
 	}
@@ -88,6 +95,7 @@ func (Say) action()     {}
 func (Execute) action() {}
 func (Probe) action()   {}
 func (Resolve) action() {}
+func (Collect) action() {}
 func (Park) action()    {}
 func (Finish) action()  {}
 
@@ -176,6 +184,8 @@ func exceeded(s Snapshot) string {
 		return fmt.Sprintf("it made the same call %d times in a row%s", maxSame, lastFault(s.Items))
 	case cycle(s.Items) > 0:
 		return fmt.Sprintf("it made the same %d calls over and over, with the same results", cycle(s.Items))
+	case wrongAnswers(s.Items) >= maxWrong:
+		return fmt.Sprintf("its calls had wrong arguments %d times in a row%s", maxWrong, lastFault(s.Items))
 	case s.Limits.Requests > 0 && requests >= s.Limits.Requests && readyToAsk(s):
 		return fmt.Sprintf("it needed more than %d model requests, the limit of one turn", s.Limits.Requests)
 	default:
@@ -255,6 +265,27 @@ func cycle(items []llm.Item) int {
 	return 0
 }
 
+// RightCall begins the line of a result that shows the right arguments of a call whose arguments were wrong.
+const RightCall = "right: call "
+
+// wrongAnswers returns how many answers in a row, up to the newest one, have only calls with wrong arguments. Each result has told what is right.
+func wrongAnswers(items []llm.Item) (n int) {
+	wrong, step := map[string]bool{}, 0
+	for i := len(items) - 1; i >= 0; i-- {
+		switch it := items[i]; {
+		case it.Kind == llm.CallItem && !wrong[it.CallID] && it.Step == step: // another call of this answer is right
+			return n - 1
+		case it.Kind == llm.Input, it.Kind == llm.CallItem && !wrong[it.CallID]:
+			return n
+		case it.Kind == llm.ResultItem:
+			wrong[it.CallID] = it.IsError && strings.Contains(event.TextOf(it.Parts), "\n"+RightCall)
+		case it.Kind == llm.CallItem && it.Step != step:
+			n, step = n+1, it.Step
+		}
+	}
+	return n
+}
+
 // repeated reports whether the first n entries occur maxRounds times in a row.
 func repeated(list []string, n int) bool {
 	for i := n; i < n*maxRounds; i++ {
@@ -285,7 +316,7 @@ func nextOf(s Snapshot, step Step) Action {
 	call := callOf(s.Items, step.CallID)
 	switch step.State {
 	case StepIntent:
-		return interrupted(step, call)
+		return Interrupted(step, call)
 	case StepAsked:
 		return asked(s, step, call)
 	case StepParked:
@@ -317,9 +348,9 @@ func notRun(step Step, call llm.Item) Action {
 		"not run: call again if still wanted (something else was said in between)")}
 }
 
-// interrupted decides about a call that an earlier process started and did not finish. The tool's effect class says whether it
+// Interrupted decides about a call that an earlier process started and did not finish. The tool's effect class says whether it
 // may run again, whether its effect can be checked, or whether the outcome stays unknown.
-func interrupted(step Step, call llm.Item) Action {
+func Interrupted(step Step, call llm.Item) Action {
 	switch step.Effect {
 	case tools.Read, tools.Keyed:
 		return Execute{Step: step, Call: call, Again: true}
@@ -359,8 +390,13 @@ func parked(s Snapshot, step Step, call llm.Item) Action {
 		if w.CallID != step.CallID {
 			continue
 		}
-		if w.Met.IsZero() {
+		switch {
+		case w.Met.IsZero() && w.Kind == tools.ForProcess:
+			return Park{Why: "waiting for the answer of " + w.Subject, On: step.CallID}
+		case w.Met.IsZero():
 			return Park{Why: "waiting for " + string(w.Kind), On: step.CallID}
+		case w.Kind == tools.ForProcess:
+			return Collect{Step: step, Call: call}
 		}
 		return Resolve{Step: step, Call: call, Result: waited(s, w)}
 	}
@@ -372,13 +408,13 @@ func waited(s Snapshot, w Wait) tools.Result {
 	q, isQuestion := s.Questions[w.Question]
 	switch {
 	case isQuestion && q.State == Expired:
-		return tools.Result{Content: "no answer: the owner did not answer in time"}
+		return tools.Result{Content: noAnswer + "the owner did not answer in time"}
 	case isQuestion:
-		return tools.Result{Content: "the owner answered: " + q.Answer}
+		return tools.Result{Content: answers(callOf(s.Items, w.CallID).Args, q.Answer)}
 	case w.Kind == tools.ForChild:
 		return s.Relations.outcome(w)
 	case w.Kind == tools.ForTimer:
-		return tools.Result{Content: "the time has come: " + w.Met.UTC().Format(time.RFC3339)}
+		return tools.Result{Content: "the time has come: " + text.InZone(w.Met, s.Now.Location(), false)}
 	case w.How == "timer":
 		return tools.Result{Content: "the time is up; " + w.Subject + " did not happen"}
 	default:

@@ -7,6 +7,7 @@
 package turn
 
 import (
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -43,6 +44,7 @@ type Turn struct {
 	ReplyTo  event.Address `json:"reply_to,omitempty"`
 	ReplyRef string        `json:"reply_ref,omitempty"`
 	Fire     int64         `json:"fire,omitempty"` // the fire of a trigger that it serves
+	Late     string        `json:"late,omitempty"` // "2 min": so late the run of a job began, and no other message tells the owner
 	Started  time.Time     `json:"started"`
 	Ended    time.Time     `json:"ended,omitzero"`
 	Running  time.Duration `json:"running"`       // time not parked
@@ -52,8 +54,12 @@ type Turn struct {
 	Tainted  bool          `json:"tainted,omitempty"` // the turn or its session has read foreign text; never reset
 	Foreign  string        `json:"foreign,omitempty"` // the source of the foreign text, in a few words
 	Plan     bool          `json:"plan,omitempty"`    // the session is in plan mode: nothing may change
+	Plain    bool          `json:"plain,omitempty"`   // it runs a trigger or task that the built-in interpreter carries out
 	RunLimits
 }
+
+// Unattended reports whether a turn runs a trigger or a task, for which nobody waits in a chat.
+func (t Turn) Unattended() bool { return t.Fire != 0 || strings.HasPrefix(t.Key, "task:") }
 
 // RunLimits holds the extra rights and the limits of the trigger that a turn serves, and of the session that it is in. A sub-agent has its parent's limits.
 type RunLimits struct {
@@ -114,7 +120,7 @@ type Step struct {
 	Reserve  Amount       `json:"reserve,omitzero"`   // of a model step that runs
 	Usage    llm.Usage    `json:"usage,omitzero"`
 	Model    string       `json:"model,omitempty"` // the model that was asked, in a model step
-	Why      string       `json:"why,omitempty"`   // the error of a lost step
+	Why      string       `json:"why,omitempty"`   // the error of a lost step; of a done model step, what was repaired in the answer
 	Fault    llm.Fault    `json:"fault,omitempty"` // the kind of that error
 	Started  time.Time    `json:"started,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`

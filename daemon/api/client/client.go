@@ -41,6 +41,9 @@ var ErrNoDaemon = errors.New("hob is not running")
 // ErrClosed is returned when a daemon answers, but the caller has no right to use it.
 var ErrClosed = errors.New("you may not speak to this hob")
 
+// ErrSilent is returned when a daemon accepts connections and answers none, as one does whose process is stopped.
+var ErrSilent = errors.New("hob does not answer: its process is stopped, or stuck")
+
 // Client sends requests to one daemon. It is safe for concurrent use.
 type Client struct {
 	http  *http.Client
@@ -86,7 +89,31 @@ func onSocket(ctx context.Context, path string) (*Client, error) {
 	if err := probe(ctx, "unix", path); err != nil {
 		return nil, err
 	}
-	return &Client{http: over("unix", path), base: "http://hob"}, nil
+	return awake(ctx, &Client{http: over("unix", path), base: "http://hob"})
+}
+
+// signOfLife is how long a daemon may take to answer whether it lives. Other requests may take any time.
+const signOfLife = 10 * time.Second
+
+// awake waits for an answer of a daemon that has accepted a connection; any will do.
+func awake(ctx context.Context, c *Client) (*Client, error) {
+	within, stop := context.WithTimeout(ctx, signOfLife)
+	defer stop()
+	req, err := http.NewRequestWithContext(within, http.MethodHead, c.base+"/healthz", nil)
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	req.Close = true // the next request finds out by itself whether the daemon is still there
+	res, err := c.http.Do(req)
+	switch {
+	case err == nil:
+		return c, res.Body.Close()
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case within.Err() != nil:
+		return nil, ErrSilent
+	}
+	return c, nil // the request that follows says what is wrong
 }
 
 // onPort connects through the loopback port. Only its user can read the address and the token in the daemon's home.
@@ -109,7 +136,7 @@ func onPort(ctx context.Context, state string) (*Client, error) {
 	if err := probe(ctx, "tcp", addr); err != nil {
 		return nil, err
 	}
-	return &Client{http: over("tcp", addr), base: "http://" + addr, token: token}, nil
+	return awake(ctx, &Client{http: over("tcp", addr), base: "http://" + addr, token: token})
 }
 
 // probe reports whether a daemon answers, as nil or ErrNoDaemon. A socket that the caller may not open is ErrClosed.

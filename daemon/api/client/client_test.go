@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,12 +34,12 @@ type fakeDaemon struct {
 	wake  chan struct{}
 }
 
-func (w *fakeDaemon) Post(_ context.Context, text, session, _ string, files ...api.Attachment) (event.Receipt, error) {
-	w.files = files
-	if session == "gone" {
-		return event.Receipt{}, event.NewFault(event.Missing, "hob sessions list", "there is no session %s", session)
+func (w *fakeDaemon) Post(_ context.Context, m api.Message) (event.Receipt, error) {
+	w.files = m.Attachments
+	if m.Session == "gone" {
+		return event.Receipt{}, event.NewFault(event.Missing, "hob sessions list", "there is no session %s", m.Session)
 	}
-	return event.Receipt{Event: 3, Inbox: int64(len(text)), New: true}, nil
+	return event.Receipt{Event: 3, Inbox: int64(len(m.Text)), New: true}, nil
 }
 
 // The rows and verbs of the test, whose answers say what was asked.
@@ -292,19 +294,14 @@ func TestGone(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"address": l.Addr().String(), "token": "t"} {
+	daemon := httptest.NewServer(http.NotFoundHandler())
+	for name, text := range map[string]string{"address": daemon.Listener.Addr().String(), "token": "t"} {
 		if err := os.WriteFile(filepath.Join(dir, "state", name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := find(t, dir)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	daemon.Close()
 	if _, err := c.Post(t.Context(), client.Message{Text: "hi"}); !errors.Is(err, client.ErrNoDaemon) || err.Error() != "hob is not running" {
 		t.Errorf("got %v", err)
 	}

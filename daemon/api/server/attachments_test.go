@@ -12,9 +12,9 @@ import (
 
 func TestAttachmentsReachTheDaemon(t *testing.T) {
 	w := newFakeDaemon()
-	got := do(t, server.New(w.deps()), "POST", "/v1/messages", `{"text":"look","attachments":[{"name":"a/b.png","mime":"image/png","data":"aGk="},{"data":""}]}`)
+	got := do(t, server.New(w.deps()), "POST", "/v1/messages", `{"text":"look","begun":"2026-11-29T10:00:00Z","attachments":[{"name":"a/b.png","mime":"image/png","data":"aGk="},{"data":""}]}`)
 	want := []api.Attachment{{Name: "a/b.png", MIME: "image/png", Data: []byte("hi")}, {Data: []byte{}}}
-	if got.status != 202 || !reflect.DeepEqual(w.files, want) {
+	if got.status != 202 || !reflect.DeepEqual(w.files, want) || w.begun.Hour() != 10 {
 		t.Errorf("%d %s: %+v, want %+v", got.status, got.raw, w.files, want)
 	}
 }

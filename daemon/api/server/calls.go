@@ -124,7 +124,7 @@ func (t Calls) agreed(ctx context.Context, c api.ToolCall, j agent.Judged) (stri
 	}
 	return "", &api.Approval{
 		Summary: j.Intent.Summary, Reason: j.Decision.Reason, Allow: j.Decision.Allow,
-		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: asked.Code, Question: asked.ID, Warnings: policy.Warnings(j.Intent),
+		Shown: policy.Shown(j.Intent), Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: asked.Code, Question: asked.ID, Warnings: policy.Warnings(j.Intent),
 	}
 }
 

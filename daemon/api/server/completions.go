@@ -193,11 +193,20 @@ func (a *answering) unfinished() error {
 	if a.client.Trust == event.Owner && a.state.Why != "" {
 		hint = a.state.Why
 	}
-	return &unanswered{event.NewFault(event.Clash, hint, "hob could not finish this: it %s", what)}
+	if a.state.State == "failed" && a.state.Silent {
+		return &unanswered{event.NewFault(event.Clash, hint, "no model answers"), http.StatusBadGateway}
+	}
+	return &unanswered{event.NewFault(event.Clash, hint, "hob could not finish this: it %s", what), http.StatusInternalServerError}
 }
 
 // unanswered is the failure of a turn, which is the server's and not the request's.
-type unanswered struct{ *event.Fault }
+type unanswered struct {
+	*event.Fault
+	status int
+}
+
+// Unwrap returns the fault, so that its text is told.
+func (u *unanswered) Unwrap() error { return u.Fault }
 
 // piece passes a live piece of the answer on.
 func (a *answering) piece(ctx context.Context, p event.Piece) error {
@@ -267,8 +276,8 @@ func (a *answering) say(text string) error {
 // fail ends the connection with an error. In a stream that has begun it is an event, and the mark of a proper end is missing.
 func (a *answering) fail(err error) error {
 	status, f := a.h.failure(a.r, err)
-	if errors.As(err, new(*unanswered)) {
-		status, f.Error.Type = http.StatusInternalServerError, "server_error"
+	if u, ok := errors.AsType[*unanswered](err); ok {
+		status, f.Error.Type = u.status, "server_error"
 	}
 	if !a.begun {
 		sendFailure(a.w, status, f)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"hob/daemon/api"
 	"hob/daemon/api/server"
@@ -24,6 +25,7 @@ type fakeDaemon struct {
 	mu     sync.Mutex
 	posts  map[string]event.Receipt
 	files  []api.Attachment // of the last post
+	begun  time.Time
 	events []event.Event
 	wake   chan struct{}
 	feed   event.Feed
@@ -58,8 +60,9 @@ func (w *fakeDaemon) add(typ string, data map[string]any) int64 {
 	return seq
 }
 
-func (w *fakeDaemon) Post(_ context.Context, text, session, id string, files ...api.Attachment) (event.Receipt, error) {
-	w.files = files
+func (w *fakeDaemon) Post(_ context.Context, m api.Message) (event.Receipt, error) {
+	text, session, id := m.Text, m.Session, m.ID
+	w.files, w.begun = m.Attachments, m.Begun
 	if text == "full" {
 		return event.Receipt{}, event.NewFault(event.Unavailable, "try again", "the inbox is full")
 	}

@@ -20,7 +20,7 @@ import (
 type Messages interface {
 	// Post commits a message, and the files that came with it, before it returns. session "" is main; the same id
 	// again returns the first receipt with New false; id "" is always new.
-	Post(ctx context.Context, text, session, id string, files ...api.Attachment) (event.Receipt, error)
+	Post(ctx context.Context, m api.Message) (event.Receipt, error)
 	// Send queues a text with files for an address. No model reads it.
 	Send(ctx context.Context, m api.Outgoing) (api.Sent, error)
 }

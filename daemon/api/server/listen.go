@@ -10,13 +10,15 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"hob/daemon/event"
 )
 
-// DefaultAddr is the default loopback address. If it is taken, a free port is used.
+// DefaultAddr is the default loopback address. If it is taken, a free port is used, and used again at later starts while it is free, because
+// others have been given addresses with it.
 const DefaultAddr = "127.0.0.1:4620"
 
 // maxSocketPath is the longest socket path that every system takes, in bytes (sun_path holds 104 on macOS, 108 on Linux).
@@ -32,7 +34,7 @@ var ErrInUse = errors.New("another hob is running for this home")
 // Config holds the places to listen at.
 type Config struct {
 	State string // hob's state folder, absolute; it must exist
-	Addr  string // host:port on this machine, port 0 is any free one; "" is DefaultAddr, or any free port when that is taken
+	Addr  string // host:port on this machine, port 0 is any free one; "" is the address of the last start or DefaultAddr, or any free port when that is taken
 }
 
 // Server holds the open endpoints of the API until Serve has ended.
@@ -41,7 +43,7 @@ type Server struct {
 	token string
 	tcp   net.Listener
 	unix  net.Listener // nil where there is no socket
-	moved bool
+	taken string
 }
 
 // Listen opens the socket and the loopback port, and writes state/token and state/address. It returns ErrInUse
@@ -60,7 +62,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	}
 	s := &Server{state: c.State, token: token, unix: unix}
 	// The address file is written last, so that it never names a port that is not open.
-	if s.tcp, s.moved, err = listenTCP(ctx, c.Addr); err == nil {
+	if s.tcp, s.taken, err = listenTCP(ctx, c); err == nil {
 		// It does not wait for the disk: after a power failure no hob runs at this address.
 		err = writeWhole(s.addressFile(), s.Addr()+"\n", func(*os.File) error { return nil })
 	}
@@ -73,8 +75,8 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 // Addr is the bound loopback address, "127.0.0.1:4620".
 func (s *Server) Addr() string { return s.tcp.Addr().String() }
 
-// Moved reports whether DefaultAddr was taken, so that another port was chosen.
-func (s *Server) Moved() bool { return s.moved }
+// Taken returns the usual address if another program has it, so that another port was chosen; "": it was free, or the config names one.
+func (s *Server) Taken() string { return s.taken }
 
 // Socket is the path of the Unix socket, "" where there is none.
 func (s *Server) Socket() string {
@@ -114,28 +116,41 @@ func (s *Server) forget() error {
 	return os.Remove(s.addressFile())
 }
 
-// listenTCP opens the port; moved is true if a free port replaces the default one.
-func listenTCP(ctx context.Context, addr string) (l net.Listener, moved bool, err error) {
+// listenTCP opens the port. taken is the usual address if it was not free, and another one was chosen.
+func listenTCP(ctx context.Context, c Config) (l net.Listener, taken string, err error) {
 	var lc net.ListenConfig
-	if addr == "" {
-		l, err = lc.Listen(ctx, "tcp", DefaultAddr)
-		if errors.Is(err, syscall.EADDRINUSE) {
-			moved = true
-			l, err = lc.Listen(ctx, "tcp", "127.0.0.1:0")
-		}
+	if c.Addr != "" {
+		local, err := loopback(c.Addr)
 		if err != nil {
-			return nil, false, fmt.Errorf("listen on %s: %w", DefaultAddr, err)
+			return nil, "", err
 		}
-		return l, moved, nil
+		if l, err = lc.Listen(ctx, "tcp", local); err != nil {
+			return nil, "", addressFault(c.Addr, err)
+		}
+		return l, "", nil
 	}
-	local, err := loopback(addr)
+	kept, usual := filepath.Join(c.State, "port"), DefaultAddr
+	if b, err := os.ReadFile(kept); err == nil { // without it, or with something else in it, the default one is the usual one
+		if last, err := loopback(strings.TrimSpace(string(b))); err == nil {
+			usual = last
+		}
+	}
+	for _, addr := range []string{usual, DefaultAddr, "127.0.0.1:0"} {
+		if l, err = lc.Listen(ctx, "tcp", addr); err == nil {
+			break
+		}
+		taken = usual
+	}
 	if err != nil {
-		return nil, false, err
+		return nil, "", fmt.Errorf("listen on %s: %w", usual, err)
 	}
-	if l, err = lc.Listen(ctx, "tcp", local); err != nil {
-		return nil, false, addressFault(addr, err)
+	if taken != "" {
+		err = writeWhole(kept, l.Addr().String()+"\n", func(*os.File) error { return nil })
 	}
-	return l, false, nil
+	if err != nil {
+		return nil, "", errors.Join(err, l.Close())
+	}
+	return l, taken, nil
 }
 
 // addressFault explains why a configured address is not available.

@@ -203,7 +203,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 			continue
 		}
-		if s.Moved() {
+		if s.Taken() != "" {
 			t.Errorf("%s: it was asked for", addr)
 		}
 		if err := s.Close(); err != nil {
@@ -229,7 +229,7 @@ func whileDefaultIsTaken(t *testing.T, try func() bool) {
 			break
 		}
 	}
-	t.Error("hob did not notice that the default port is taken")
+	t.Error("while the default port is taken, hob does not do what it should")
 }
 
 // TestDefaultFallsBack sees hob take another port than the default one.
@@ -240,7 +240,40 @@ func TestDefaultFallsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = s.Close() }()
-		return s.Moved() && s.Addr() != server.DefaultAddr && strings.HasPrefix(s.Addr(), "127.0.0.1:")
+		return s.Taken() == server.DefaultAddr && s.Addr() != server.DefaultAddr && strings.HasPrefix(s.Addr(), "127.0.0.1:")
+	})
+}
+
+// TestThePortIsKept (A6): addresses of webhooks have been given out with the port that was chosen. A later start takes it again, and reports it if
+// another program has it.
+func TestThePortIsKept(t *testing.T) {
+	var lc net.ListenConfig
+	whileDefaultIsTaken(t, func() bool {
+		state := shortDir(t)
+		listens := func() (addr, taken string) {
+			t.Helper()
+			s, err := server.Listen(t.Context(), server.Config{State: state})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return s.Addr(), s.Taken()
+		}
+		first, taken := listens()
+		again, free := listens()
+		other, err := lc.Listen(t.Context(), "tcp", first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		third, lost := listens()
+		fourth, kept := listens()
+		if err := errors.Join(other.Close(), os.WriteFile(filepath.Join(state, "port"), []byte("example.org:80"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		_, damaged := listens()
+		return taken == server.DefaultAddr && again == first && free == "" && third != first && lost == first && fourth == third && kept == "" && damaged == server.DefaultAddr
 	})
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"hob/daemon/api"
 	"hob/daemon/event"
@@ -12,10 +13,11 @@ import (
 // post serves POST /v1/messages: a message of the owner with attachments. It becomes a row of the inbox.
 func (h *handler) post(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		Text    string `json:"text"`
-		Session string `json:"session"`
-		ID      string `json:"id"`
-		Files   []sent `json:"attachments"`
+		Text    string    `json:"text"`
+		Session string    `json:"session"`
+		ID      string    `json:"id"`
+		Files   []sent    `json:"attachments"`
+		Begun   time.Time `json:"begun"`
 	}
 	if err := decode(r, &in); err != nil {
 		h.fail(w, r, err)
@@ -26,7 +28,7 @@ func (h *handler) post(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	h.accept(w, r, in.Text, in.Session, in.ID, files...)
+	h.accept(w, r, api.Message{Text: in.Text, Session: in.Session, ID: in.ID, Begun: in.Begun, Attachments: files})
 }
 
 // postTo is post with the session in the path, and without attachments.
@@ -39,17 +41,17 @@ func (h *handler) postTo(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	h.accept(w, r, in.Text, r.PathValue("id"), in.ID)
+	h.accept(w, r, api.Message{Text: in.Text, Session: r.PathValue("id"), ID: in.ID})
 }
 
 // accept commits a message and answers with its receipt: 202 for a new row, 200 for an id that was accepted
 // before. So a client that got no answer can repeat the request.
-func (h *handler) accept(w http.ResponseWriter, r *http.Request, text, session, id string, files ...api.Attachment) {
-	if strings.TrimSpace(text) == "" && len(files) == 0 {
+func (h *handler) accept(w http.ResponseWriter, r *http.Request, m api.Message) {
+	if strings.TrimSpace(m.Text) == "" && len(m.Attachments) == 0 {
 		h.fail(w, r, event.NewFault(event.Invalid, `send {"text": "…"}`, "the message has no text"))
 		return
 	}
-	receipt, err := h.Messages.Post(r.Context(), text, session, id, files...)
+	receipt, err := h.Messages.Post(r.Context(), m)
 	if err != nil {
 		h.fail(w, r, err)
 		return

@@ -27,7 +27,7 @@ func problemOf(err error) (p api.Problem, internal bool) {
 	if errors.As(err, &ap) {
 		p = api.NewProblem(http.StatusForbidden, ap.Error(), "call again with approve set to the hash")
 		p.Kind, p.Code, p.Summary, p.Reason, p.Allow = event.Pending, ap.Code, ap.Summary, ap.Reason, ap.Allow
-		p.Canonical, p.Hash, p.Warnings = ap.Canonical, ap.Hash, ap.Warnings
+		p.Shown, p.Canonical, p.Hash, p.Warnings = ap.Shown, ap.Canonical, ap.Hash, ap.Warnings
 		return p, false
 	}
 	if f, ok := event.AsFault(err); ok {

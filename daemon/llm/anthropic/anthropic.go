@@ -4,7 +4,8 @@
 // cache.go, thinking.go). Package wire posts it. An assembly builds the answer from the stream (events.go), and finish adds the usage
 // (answer.go). list.go lists models, known.go has what the list does not tell: prices and how a model thinks.
 //
-// One call is one attempt: the package never retries, never falls back to another model, and never reads the environment.
+// One call is one attempt: the package never retries, except without what a refusal has named (wire.Adapt), never falls back to another
+// model, and never reads the environment.
 package anthropic
 
 import (
@@ -86,15 +87,19 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 	whole := &assembly{delta: delta, room: wire.NewRoom(m.Limit(r.MaxOutput))}
 	var used llm.Usage
 	for pauses := 0; ; pauses++ {
-		body, err := m.encode(r, t)
-		if err != nil {
-			return llm.Answer{}, m.Cleaned(err)
-		}
-		whole.begin()
-		if err := m.Exchange(ctx, wire.Post{Path: "messages", Body: body}, whole); err != nil {
-			return llm.Answer{}, m.Cleaned(m.sorted(err, t, pauses))
-		}
-		answer, err := m.finish(whole, len(body))
+		var answer llm.Answer
+		err := m.Adapt(r, func(r llm.Request) error {
+			body, err := m.encode(r, t)
+			if err != nil {
+				return err
+			}
+			whole.begin()
+			if err := m.Exchange(ctx, wire.Post{Path: "messages", Body: body}, whole); err != nil {
+				return m.sorted(err, t, pauses)
+			}
+			answer, err = m.finish(whole, len(body))
+			return err
+		})
 		if err != nil {
 			return llm.Answer{}, m.Cleaned(err)
 		}

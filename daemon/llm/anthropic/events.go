@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"hob/daemon/llm"
@@ -25,10 +24,6 @@ const (
 
 // mostBlocks limits the blocks of one answer. Each block needs memory, although the event that begins it is short.
 const mostBlocks = 4096
-
-// longestPings is how long pings alone keep a stream alive. A model may think for minutes, and meanwhile the server sends only pings. A
-// server that hangs may send pings for ever.
-const longestPings = 5 * time.Minute
 
 // gap separates two texts of an answer that have another block between them.
 const gap = "\n\n"
@@ -100,9 +95,11 @@ func (a *assembly) begin() {
 // Complete reports whether the server has said why the answer ended.
 func (a *assembly) Complete() bool { return a.stop != "" }
 
+// Left returns the room of the answer.
+func (a *assembly) Left() wire.Room { return a.room }
+
 // ReadAll reads events until the last one or the end of the stream. It returns io.EOF for both.
 func (a *assembly) ReadAll(in *wire.Events) error {
-	latest := time.Now() // the last event that was not a ping
 	for over := false; ; {
 		kind, data, err := in.Next()
 		switch {
@@ -112,10 +109,6 @@ func (a *assembly) ReadAll(in *wire.Events) error {
 			return a.unstreamed(err)
 		case over:
 			continue
-		case kind != "ping":
-			latest = time.Now()
-		case time.Since(latest) >= longestPings:
-			return &llm.Error{Fault: llm.Idle, Text: "nothing but pings came for five minutes"}
 		}
 		if over, err = a.take(kind, data); err != nil {
 			return err
@@ -201,9 +194,6 @@ func (a *assembly) open(index int, raw json.RawMessage) error {
 		return &llm.Error{Fault: llm.Malformed, Text: fmt.Sprintf("an answer of more than %d blocks", mostBlocks)}
 	}
 	p := &part{kind: o.Type, id: o.ID, name: o.Name, start: bytes.Clone(raw)}
-	if err := a.room.Spend(len(raw)); err != nil {
-		return err
-	}
 	a.parts = append(a.parts, p)
 	a.byIndex[index] = p
 	// Some servers send a whole block at once.
@@ -275,46 +265,22 @@ func failure(data []byte) error {
 	if json.Unmarshal(data, &e) == nil && wire.Present(e.Error) {
 		raw = e.Error
 	}
-	said, code, status := wire.SaidIn(raw)
-	if own := statusOf(code); own != 0 {
-		status = own
-	}
-	fault := llm.Broken
-	switch {
-	case status != 0:
-		fault = wire.FaultOf(status, code, said)
-	case wire.Overflows(0, code, said):
-		fault = llm.TooLarge
-	}
-	return &llm.Error{Fault: fault, Text: said}
+	return wire.CodedError(raw, statusOf)
 }
 
 // statusOf returns the HTTP status of an error's type (https://platform.claude.com/docs/en/api/errors), 0 for an unknown one.
 func statusOf(code string) int {
-	switch code {
-	case "invalid_request_error":
-		return http.StatusBadRequest
-	case "authentication_error":
-		return http.StatusUnauthorized
-	case "billing_error":
-		return http.StatusPaymentRequired
-	case "permission_error":
-		return http.StatusForbidden
-	case "not_found_error":
-		return http.StatusNotFound
-	case "conflict_error":
-		return http.StatusConflict
-	case "request_too_large":
-		return http.StatusRequestEntityTooLarge
-	case "rate_limit_error":
-		return http.StatusTooManyRequests
-	case "api_error":
-		return http.StatusInternalServerError
-	case "timeout_error":
-		return http.StatusGatewayTimeout
-	case "overloaded_error":
-		return 529
-	default:
-		return 0
-	}
+	return map[string]int{
+		"invalid_request_error": http.StatusBadRequest,
+		"authentication_error":  http.StatusUnauthorized,
+		"billing_error":         http.StatusPaymentRequired,
+		"permission_error":      http.StatusForbidden,
+		"not_found_error":       http.StatusNotFound,
+		"conflict_error":        http.StatusConflict,
+		"request_too_large":     http.StatusRequestEntityTooLarge,
+		"rate_limit_error":      http.StatusTooManyRequests,
+		"api_error":             http.StatusInternalServerError,
+		"timeout_error":         http.StatusGatewayTimeout,
+		"overloaded_error":      529,
+	}[code]
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"strings"
 
 	"hob/daemon/llm"
@@ -91,12 +92,6 @@ func (f facts) priced(own llm.Price) llm.Price {
 // known adds the facts of a model to a row of the list.
 func known(e llm.Entry) llm.Entry {
 	f := factsOf(e.ID)
-	e.Price = f.price
-	if e.Context == 0 {
-		e.Context = f.window
-	}
-	if e.MaxOutput == 0 {
-		e.MaxOutput = f.output
-	}
+	e.Price, e.Context, e.MaxOutput = f.price, cmp.Or(e.Context, f.window), cmp.Or(e.MaxOutput, f.output)
 	return e
 }

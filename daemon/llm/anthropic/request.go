@@ -249,7 +249,7 @@ func (m *model) encode(r llm.Request, t *transcript) ([]byte, error) {
 		w.System = []*block{words(r.System)}
 	}
 	w.mark()
-	return wire.Encode(w)
+	return m.Encode(w)
 }
 
 // asError returns the *llm.Error in err.

@@ -32,6 +32,9 @@ type Options struct {
 	Owner   string  // the owner's name for the greeting; empty: none
 	Config  string  // the config file's path as shown to the user; default: config.toml in hob's home folder
 	Why     string  // a sentence that says why the configured model does not answer; empty: none is configured
+	Chosen  bool    // the owner has chosen the interpreter, so only an answer that needs a model says Why
+
+	Off func() string // says which mistake in the config file has switched the model off, "" for none; nil: none
 
 	Now func() time.Time // the time in the owner's zone; nil: questions about the time are not understood
 }
@@ -42,7 +45,9 @@ type model struct {
 	owner   string
 	config  string
 	why     string
+	chosen  bool
 	now     func() time.Time
+	off     func() string
 }
 
 // The interpreter has no limits. A number this large prevents cutting and compaction.
@@ -50,7 +55,7 @@ const unlimited = 1 << 30
 
 // New returns the interpreter. It is safe for concurrent use when o.Phrases is.
 func New(o Options) llm.Model {
-	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config, why: o.Why, now: o.Now}
+	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config, why: o.Why, chosen: o.Chosen, now: o.Now, off: o.Off}
 	if m.config == "" {
 		m.config = "config.toml in hob's home folder"
 	}
@@ -74,6 +79,9 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 		return llm.Answer{Calls: calls, Finish: llm.ToolCall, Usage: llm.Usage{Priced: true}}, nil
 	}
 	text := s.outcomes()
+	if note := s.whyOff(r.Messages, text); note != "" {
+		text += "\n\n" + note
+	}
 	if delta != nil {
 		delta(llm.Delta{Text: text})
 	}
@@ -86,6 +94,12 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 
 // Understands reports whether the whole text is a command or asks for the time. The agent uses it to let the interpreter act in place of a model that failed.
 func Understands(text string, phrases Phrases) bool {
+	g := &grammar{phrases: phrases}
+	return g.parse(text).known || tellsTime(text) || len(g.lines(text)) > 0
+}
+
+// tellsTime reports whether a text asks for the date or the time.
+func tellsTime(text string) bool {
 	plain := plainWords(strings.TrimSpace(text))
-	return (&grammar{phrases: phrases}).parse(text).known || asked(plain) != plain && clock(time.Now, plain) != ""
+	return asked(plain) != plain && clock(time.Now, plain) != ""
 }

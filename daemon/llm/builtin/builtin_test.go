@@ -124,6 +124,8 @@ func TestCommandsBecomeCalls(t *testing.T) {
 		{"ls src", "ls", `{"path":"src"}`},
 		{"ls", "ls", `{"path":"."}`},
 		{"write notes.md: buy milk", "write", `{"path":"notes.md","content":"buy milk"}`},
+		{"write to letters/anna.md: hi", "write", `{"path":"letters/anna.md","content":"hi"}`},
+		{"write to.md: hi", "write", `{"path":"to.md","content":"hi"}`},
 		{"write notes.md:\n# A\nat 9: b", "write", `{"path":"notes.md","content":"# A\nat 9: b"}`},
 		{"list jobs", "cron", `{"action":"list"}`},
 		{"pause morning", "cron", `{"action":"pause","name":"morning"}`},

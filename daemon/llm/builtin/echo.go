@@ -33,7 +33,7 @@ func (s *state) scheduledAs(job jobArgs, result string) string {
 	// The notes follow the times; the fields of the job follow the notes. The last line is the estimate.
 	notes, fields, _ := strings.Cut("\n"+rest, "\nprompt: ")
 	estimate := fields[strings.LastIndexByte(fields, '\n')+1:]
-	if strings.Contains(estimate, "$") || strings.HasSuffix(estimate, "tokens") {
+	if strings.Contains(estimate, "$") || strings.HasSuffix(estimate, "tokens") || strings.HasSuffix(estimate, event.NeedsModel) {
 		notes += "\n" + estimate
 	}
 	return head + when + ": " + what + notes
@@ -98,19 +98,23 @@ func spoken(text string, now func() time.Time) string {
 	return "on " + at.Format("Monday, 2 January 2006") + clock
 }
 
-// similar returns the names that are like the one that no job or watch has, in sentences. They are the hints of the tools.
+// similar returns the names that are like the one that no job or watch has, or else the names of both. They are the hints of the tools.
 func similar(messages []llm.Message) string {
-	var hints []string
+	var near, all []string
 	for _, msg := range messages {
-		_, hint, ok := strings.Cut(event.TextOf(msg.Parts), "\nhint: ")
+		text, hint, ok := strings.Cut(event.TextOf(msg.Parts), "\nhint: ")
 		if !ok || msg.Role != llm.ToolRole || !msg.IsError {
 			continue
 		}
-		if strings.HasPrefix(hint, "there is: ") || strings.HasPrefix(hint, "there are: ") {
-			hints = append(hints, capital(hint)+".")
-		} else if strings.HasSuffix(hint, "?") {
-			hints = append(hints, capital(hint))
+		kind, _, _ := strings.Cut(strings.TrimPrefix(text, "NOT_FOUND: there is no "), " ") // job or watch
+		switch verb, names, listed := strings.Cut(hint, ": "); {
+		case listed && verb == "there is":
+			all = append(all, "There is the "+kind+" "+names+".")
+		case listed && verb == "there are":
+			all = append(all, "There are the "+map[string]string{"job": "jobs ", "watch": "watches "}[kind]+names+".")
+		case strings.HasSuffix(hint, "?"):
+			near = append(near, capital(hint))
 		}
 	}
-	return cmp.Or(strings.Join(hints, " "), "list jobs and list watches show the names.")
+	return cmp.Or(strings.Join(near, " "), strings.Join(all, " "), "list jobs and list watches show the names.")
 }

@@ -58,7 +58,7 @@ func TestExamplesAreShownOnce(t *testing.T) {
 	answer.Role, answer.Step.Turn = llm.Assistant, 1
 	r.Messages = append(r.Messages, answer, typed(2, "tell me a joke"))
 	second, err := m.Answer(t.Context(), r, nil)
-	if err != nil || second.Text != "I did not understand that. help lists what I can do." {
+	if err != nil || second.Text != "I did not understand that. help lists what I can do without a language model; hob setup connects one." {
 		t.Error(second.Text, err)
 	}
 }

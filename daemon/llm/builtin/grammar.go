@@ -130,11 +130,14 @@ func found(text string) (plan, bool) {
 	}
 }
 
-// written parses "write PATH: TEXT". A space must follow the colon, since a path may contain one.
+// written parses "write PATH: TEXT" and "write to PATH: TEXT". A space must follow the colon, since a path may contain one.
 func written(text string) (plan, bool) {
 	rest, ok := after(text, "write")
 	if !ok {
 		return plan{}, false
+	}
+	if place, ok := after(rest, "to"); ok {
+		rest = place
 	}
 	for i := 1; i < len(rest) && rest[i] != '\n'; i++ {
 		if rest[i] != ':' || !spaceAt(rest, i+1) {

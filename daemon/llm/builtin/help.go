@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -37,9 +38,9 @@ func abilities(tools map[string]bool) string {
 	var lines []string
 	for _, a := range []struct{ tool, line string }{
 		{toolCron, "remind me in 20m to stretch · set a timer for 5 minutes · wake me up at 7"},
-		{toolCron, "every weekday at 9: run df -h · at 17:00 tomorrow: say time to go"},
+		{toolCron, "every weekday at 9: run df -h . · at 17:00 tomorrow: say time to go"},
 		{toolCron, "list reminders · pause NAME · resume NAME · cancel NAME · run job NAME · runs of NAME"},
-		{toolExec, "run df -h"},
+		{toolExec, "run df -h ."},
 		{toolWrite, "write notes.md: buy milk"},
 		{toolRead, "read notes.md"},
 		{toolList, "list files"},
@@ -55,6 +56,25 @@ func abilities(tools map[string]bool) string {
 		}
 	}
 	return strings.Join(append(lines, "  what time is it · say hello · help"), "\n")
+}
+
+// whyOff returns why the model that the owner has set up does not answer. It returns "" if an answer of the conversation has told it already.
+func (s *state) whyOff(conversation []llm.Message, answer string) string {
+	why := s.m.why
+	if s.m.chosen {
+		why = ""
+	}
+	if s.m.off != nil {
+		why = cmp.Or(s.m.off(), why)
+	}
+	told := func(m llm.Message) bool {
+		return m.Role == llm.Assistant && strings.Contains(event.TextOf(m.Parts), why)
+	}
+	isMessage := func(m llm.Message) bool { return m.Envelope != nil && m.Envelope.Kind == event.Message }
+	if why == "" || !s.owner() || !slices.ContainsFunc(s.messages, isMessage) || strings.Contains(answer, why) || slices.ContainsFunc(conversation, told) {
+		return ""
+	}
+	return why
 }
 
 // connect explains how to connect a model, or why the configured one does not answer.

@@ -13,20 +13,45 @@ import (
 // notUnderstood begins the answer to a text that is no command. The answers after the first one are shorter.
 const notUnderstood = "I did not understand that."
 
+// didYouMean begins an answer that suggests a command. The line ends with the command.
+const didYouMean = "Did you mean: "
+
+// suggestion returns the command that the last answer before the running turn suggested, "" if it suggested none.
+func suggestion(messages []llm.Message) string {
+	turn := messages[len(messages)-1].Step.Turn
+	for _, m := range slices.Backward(messages) {
+		if m.Role == llm.Assistant && m.Step.Turn != turn {
+			meant, ok := strings.CutPrefix(event.TextOf(m.Parts), didYouMean)
+			meant, _, _ = strings.Cut(meant, "\n")
+			if !ok {
+				return ""
+			}
+			return meant
+		}
+	}
+	return ""
+}
+
 // lost answers a text that is not a command: with what was probably meant, else with examples, once in a conversation.
 func (s *state) lost(input string) string {
 	input = courteous(strings.TrimSpace(strings.ToValidUTF8(input, "\uFFFD")))
 	switch meant := s.meant(input); {
 	case meant != "":
-		return "Did you mean: " + meant
+		return didYouMean + meant
 	case foreign(input):
 		return "Without a language model I understand English commands only, for example: remind me in 20m to stretch. help lists them."
 	case s.m.why != "" && s.owner():
 		return notUnderstood + " help lists the commands that I know. " + s.m.why
-	case s.wasLost:
+	case s.wasLost && !s.owner():
 		return notUnderstood + " help lists what I can do."
+	case s.wasLost:
+		return notUnderstood + " help lists what I can do without a language model; hob setup connects one."
 	}
-	return notUnderstood + " Without a language model I know plain commands, for example:\n\n  " + strings.Join(fitting(s.tools, input), "\n  ") + "\n\nhelp lists them all."
+	connect := ""
+	if s.owner() {
+		connect = " (hob setup connects one)"
+	}
+	return notUnderstood + " Without a language model" + connect + " I know plain commands, for example:\n\n  " + strings.Join(fitting(s.tools, input), "\n  ") + "\n\nhelp lists them all."
 }
 
 // toldLost reports whether an earlier answer of the conversation was notUnderstood.
@@ -126,7 +151,7 @@ func fitting(tools map[string]bool, input string) []string {
 	var near, rest []string
 	for _, e := range []struct{ tool, example, subjects string }{
 		{toolCron, "remind me in 20m to stretch", "remind reminder alarm timer wake tomorrow today minutes hour time appointment meeting calendar at"},
-		{toolExec, "run df -h", "command shell disk space memory computer machine server process program execute start script backup"},
+		{toolExec, "run df -h .", "command shell disk space memory computer machine server process program execute start script backup"},
 		{toolCron, "every weekday at 9: say good morning", "every daily weekly monthly schedule job morning evening repeat"},
 		{toolRemember, "remember that the door code is 4711", "know fact note name number birthday code password i"},
 		{toolRead, "read notes.md", "file files document notes folder show open text"},

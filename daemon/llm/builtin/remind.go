@@ -68,8 +68,24 @@ func (g *grammar) remind(text string) (plan, bool) {
 	return plan{}, false
 }
 
+// bareForm is a number without a unit, with the rest of the request. "At 5" is an hour; "5" and "in 5" may be minutes.
+var bareForm = sys.Regexp(`(?i)^(in\s+|for\s+|of\s+)?(\d{1,3})(\s+(?:to|about|for|that|of)\s.*)?[.!?]*$`)
+
+// bare asks about a number of which nobody knows what it counts. An alarm and "wake me" take an hour.
+func bare(rest string, s signal) (plan, bool) {
+	found := bareForm().FindStringSubmatch(rest)
+	in := len(found) > 0 && strings.HasPrefix(strings.ToLower(found[1]), "in")
+	if len(found) == 0 || !in && (s.usual == "alarm" || s.usual == "wake up") {
+		return plan{}, false
+	}
+	return plan{say: didYouMean + strings.TrimSpace(s.words) + map[bool]string{true: " for ", false: " in "}[s.usual == "timer"] + found[2] + " minutes" + found[3]}, true
+}
+
 // reminder is the plan of the text after "remind me", with its time at the beginning or at the end.
 func (g *grammar) reminder(rest string, s signal) plan {
+	if p, ok := bare(rest, s); ok {
+		return p
+	}
 	words, tail, first := g.time(rest)
 	what, late, second := g.timed(reminded(rest))
 	if g.several(rest, tail, what) {
@@ -98,6 +114,33 @@ func (g *grammar) reminder(rest string, s signal) plan {
 		what = "stretch"
 	}
 	return plan{say: "When? For example: remind me tomorrow at 9 to " + strings.TrimRight(what, ".!? ") + ", or: remind me in 20m to stretch"}
+}
+
+// mostLines limits the reminders in one message.
+const mostLines = 20
+
+// lines returns the plans of a message of several lines, each of which is a whole reminder; nil for any other.
+func (g *grammar) lines(text string) []plan {
+	var plans []plan
+	for line := range strings.Lines(text) {
+		if line = unlisted(line); line == "" {
+			continue
+		}
+		p, ok := g.remind(courteous(line))
+		if !ok || !p.known || len(plans) == mostLines {
+			return nil
+		}
+		plans = append(plans, p)
+	}
+	if len(plans) < 2 {
+		return nil
+	}
+	return plans
+}
+
+// unlisted returns a line without the sign of a list before it.
+func unlisted(line string) string {
+	return strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "-*•"))
 }
 
 // andThen separates two requests in one message.

@@ -132,7 +132,7 @@ func (g *grammar) delayed(text string) (plan, bool) {
 	if err != nil || !several || !slices.Contains([]string{"every", "each", "in", "at", "on", "tomorrow"}, word) {
 		return plan{}, false
 	}
-	return plan{say: "Did you mean: " + words + ": run " + what + "\nTo run it now with these words, put quotes around them."}, true
+	return plan{say: didYouMean + words + ": run " + what + "\nTo run it now with these words, put quotes around them."}, true
 }
 
 // colons returns the positions of the first colons on the first line that are not part of a time of day.

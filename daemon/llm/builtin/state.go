@@ -11,15 +11,16 @@ import (
 
 // state is the running turn: its own messages since its last complete answer.
 type state struct {
-	m        *model
-	g        grammar
-	tools    map[string]bool
-	messages []llm.Message
-	calls    map[string]llm.Call // by call ID
-	last     int                 // index of the newest answer; -1: none
-	wasLost  bool                // an earlier answer of the conversation has shown examples
-	notDone  bool                // an input was not understood, or its tool is missing
-	drawn    bool                // the transcript has envelopes, so a user message without one is hob's own note
+	m         *model
+	g         grammar
+	tools     map[string]bool
+	messages  []llm.Message
+	calls     map[string]llm.Call // by call ID
+	last      int                 // index of the newest answer; -1: none
+	wasLost   bool                // an earlier answer of the conversation has shown examples
+	suggested string              // the command that the answer before this turn suggested
+	notDone   bool                // an input was not understood, or its tool is missing
+	drawn     bool                // the transcript has envelopes, so a user message without one is hob's own note
 }
 
 // open selects the messages of the running turn. It ignores inputs of other turns that never got an answer, because those were stopped or
@@ -33,6 +34,7 @@ func (m *model) open(r llm.Request) *state {
 		return s
 	}
 	s.wasLost = toldLost(r.Messages)
+	s.suggested = suggestion(r.Messages)
 	s.drawn = slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return m.Envelope != nil })
 	// The newest message belongs to the running turn.
 	turn := r.Messages[len(r.Messages)-1].Step.Turn
@@ -67,12 +69,12 @@ func (s *state) take(msg llm.Message, turn int64) {
 func (s *state) next() []llm.Call {
 	var calls []llm.Call
 	for _, msg := range s.messages[s.last+1:] {
-		c, ok := s.wants(msg)
-		if !ok {
-			// The message is not a command, but it may be the failed result of one that a watch can answer.
-			c, ok = s.again(msg)
+		wanted := s.wants(msg)
+		// The message is not a command, but it may be the failed result of one that a watch can answer.
+		if c, ok := s.again(msg); ok && len(wanted) == 0 {
+			wanted = append(wanted, c)
 		}
-		if ok {
+		for _, c := range wanted {
 			// The number counts all calls of the turn, so that no id occurs twice.
 			c.ID = fmt.Sprintf("b%d", len(s.calls)+len(calls)+1)
 			calls = append(calls, c)
@@ -81,9 +83,18 @@ func (s *state) next() []llm.Call {
 	return calls
 }
 
-// wants returns the call that an input asks for, if its tool is available.
-func (s *state) wants(msg llm.Message) (llm.Call, bool) {
-	return s.reach(s.plan(msg))
+// wants returns the calls that an input asks for, if their tools are available.
+func (s *state) wants(msg llm.Message) (calls []llm.Call) {
+	plans := s.lines(msg)
+	if len(plans) == 0 {
+		plans = []plan{s.plan(msg)}
+	}
+	for _, p := range plans {
+		if c, ok := s.reach(p); ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
 }
 
 // skillOf returns the name of the skill that a message runs, "" if it runs none.
@@ -101,7 +112,24 @@ func (s *state) plan(msg llm.Message) plan {
 	if !s.input(msg) || skillOf(msg) != "" || msg.Envelope != nil && msg.Envelope.Kind == event.Report {
 		return plan{}
 	}
-	return s.g.parse(words(msg))
+	return s.g.parse(s.words(msg))
+}
+
+// lines returns the plans of an input of several reminders.
+func (s *state) lines(msg llm.Message) []plan {
+	if !s.input(msg) || skillOf(msg) != "" || msg.Envelope != nil && msg.Envelope.Kind != event.Message {
+		return nil
+	}
+	return s.g.lines(words(msg))
+}
+
+// words returns the command of a message. "Yes" after a suggestion means the suggested command.
+func (s *state) words(msg llm.Message) string {
+	text := words(msg)
+	if s.suggested != "" && among(plainWords(text), "yes|y|yes please|ok|okay|sure|yep|yeah|do it|go ahead|exactly|right") {
+		return s.suggested
+	}
+	return text
 }
 
 // words returns the part of a message that holds the command. For a fired job or a task it is the first part, the prompt. The other parts

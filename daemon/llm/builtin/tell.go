@@ -83,8 +83,10 @@ func (s *state) direct(msg llm.Message) string {
 		return "The skill " + skill + " needs a language model. " + s.m.connect()
 	}
 	// Parsing again shows which input needed a call, so the interpreter keeps no state between requests.
-	p := s.g.parse(words(msg))
+	p := s.g.parse(s.words(msg))
 	switch {
+	case len(s.lines(msg)) > 0 && s.reachable(s.lines(msg)[0]):
+		return "" // each of them is answered by its result
 	case strings.TrimSpace(text) == "" && slices.ContainsFunc(msg.Parts, attached):
 		return "Thank you, I have kept that. As the built-in interpreter I cannot look into it."
 	case p.help:

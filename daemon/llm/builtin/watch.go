@@ -16,9 +16,9 @@ const (
 
 // watches parses "watch PATH: PROMPT" and all commands about existing watches.
 func watches(text string) (plan, bool) {
-	for _, c := range []struct{ word, action string }{{"pause", "pause"}, {"resume", "resume"}, {"delete", "remove"}, {"remove", "remove"}} {
+	for _, c := range []struct{ word, action string }{{"pause", "pause"}, {"resume", "resume"}, {"delete", "remove"}, {"remove", "remove"}, {"cancel", "remove"}, {"stop", "remove"}} {
 		// Without the word "watch", the rule jobs takes the text, and again tries a watch if no job has the name.
-		for _, words := range [][]string{{c.word, "watch"}, {c.word, "the", "watch"}} {
+		for _, words := range [][]string{{c.word, "watch"}, {c.word, "the", "watch"}, {c.word, "my", "watch"}} {
 			rest, ok := after(text, words...)
 			if name := jobName(rest); ok && name != "" {
 				return call(toolWatch, "action", c.action, "name", name), true

@@ -106,8 +106,18 @@ func TestNeitherJobNorWatch(t *testing.T) {
 	watch := asked(t, both, said, called(1, cron), noJob).Calls[0]
 	watch.ID = "t1_2"
 	noWatch := result(1, "t1_2", "NOT_FOUND: there is no watch papers\nhint: there is: notes", true)
-	if a := asked(t, both, said, called(1, cron), noJob, called(1, watch), noWatch); a.Text != "There is no job or watch named papers. Did you mean tea? There is: notes." {
+	if a := asked(t, both, said, called(1, cron), noJob, called(1, watch), noWatch); a.Text != "There is no job or watch named papers. Did you mean tea?" {
 		t.Errorf("%q", a.Text)
+	}
+	// The stranger's 18: of names that are not alike it says what they are of.
+	noJob = result(1, "t1_1", "NOT_FOUND: there is no job papers\nhint: there are: tea, milk", true)
+	if a := asked(t, both, said, called(1, cron), noJob, called(1, watch), noWatch); a.Text != "There is no job or watch named papers. There are the jobs tea, milk. There is the watch notes." {
+		t.Errorf("%q", a.Text)
+	}
+	for _, text := range []string{"cancel watch papers", "stop the watch papers", "delete my watch papers"} {
+		if a := asked(t, both, typed(1, text)); len(a.Calls) != 1 || string(a.Calls[0].Args) != `{"action":"remove","name":"papers"}` || a.Calls[0].Name != "watch" {
+			t.Errorf("%s: %+v", text, a)
+		}
 	}
 	said = typed(1, "pause watch papers")
 	watch = asked(t, both, said).Calls[0]

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,7 +41,7 @@ type ModelsConfig struct {
 // NewModels returns Models with the interpreter alone. Renew adds the models of the config.
 func NewModels(c ModelsConfig) *Models {
 	m := &Models{ModelsConfig: c, renewed: make(chan struct{}, 1)}
-	m.lineup.Store(&Lineup{Chain: llm.NewChain(c.Registry.Interpreter("")), Names: []string{Builtin}})
+	m.lineup.Store(&Lineup{Chain: llm.NewChain(c.Registry.Interpreter("", false)), Names: []string{Builtin}})
 	return m
 }
 
@@ -159,6 +160,23 @@ func (m *Models) Roster(ctx context.Context) (Roster, error) {
 	return m.Registry.Roster(m.Lineup(), chosen), nil
 }
 
+// Described describes one model, and what refusals of its server have taught. First names the model that is asked first.
+func (m *Models) Described(ctx context.Context, name string) (Row, []string, error) {
+	if name == First {
+		name = m.Lineup().Names[0]
+	}
+	label, section, err := m.Registry.Pick(m.Registry.Config(), name)
+	if err != nil {
+		return Row{}, nil, err
+	}
+	list, err := m.Roster(ctx)
+	row := m.Registry.row(m.Registry.Config(), label)
+	if i := slices.IndexFunc(list.Models, func(r Row) bool { return r.Name == label }); i >= 0 {
+		row = list.Models[i]
+	}
+	return row, m.Registry.learned(section).Lines(), err
+}
+
 // Servers asks for the models of every server of the roster and of every server that is found on this machine.
 func (m *Models) Servers(ctx context.Context) ([]Server, error) {
 	return m.Registry.Servers(ctx, m.Lineup().Names)
@@ -179,7 +197,7 @@ func (m *Models) Try(ctx context.Context, name string) (Report, error) {
 		return Report{}, err
 	}
 	if section.Backend == "" || section.Backend == Builtin {
-		return Report{}, event.NewFault(event.Invalid, "name a model, for example: hob model test ollama/qwen3", "the built-in interpreter is no model to test")
+		return Report{}, event.NewFault(event.Invalid, "name a model, for example: hob model test ollama/qwen3; hob setup connects one", "the built-in interpreter is no model to test")
 	}
 	key, err := m.Registry.Key(ctx, label, section)
 	if err != nil {
@@ -197,6 +215,7 @@ func (m *Models) Try(ctx context.Context, name string) (Report, error) {
 	ctx, stop := context.WithTimeout(ctx, trialTime)
 	defer stop()
 	report := Trial(ctx, open, m.Clock)
+	report.Learned = m.Registry.learned(section).Lines()
 	if report.Text.Outcome == Yes || report.Text.Outcome == Failed && report.Text.Fault != llm.OverBudget {
 		m.Chain().Tried(func(i llm.Info) bool { return i.Provider == report.Provider && i.Model == report.Model }, report.Text.Error)
 	}

@@ -40,7 +40,7 @@ func typed(t testing.TB, i catalog.Interpreter, texts ...string) llm.Answer {
 			Role: llm.User, Parts: event.Say(text), Step: step, Envelope: &llm.Envelope{Source: "cli", Trust: event.Owner, Kind: event.Message, Typed: true},
 		})
 		var err error
-		if a, err = i.Model("").Answer(t.Context(), r, nil); err != nil {
+		if a, err = i.Model("", false).Answer(t.Context(), r, nil); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		r.Messages = append(r.Messages, llm.Message{Role: llm.Assistant, Parts: event.Say(a.Text), Step: step})
@@ -162,6 +162,9 @@ func FuzzPhrases(f *testing.F) {
 		}
 		if len(a.Calls) > 0 && !i.Understands(text) {
 			t.Fatalf("%q is acted on and not understood", text)
+		}
+		if ok, _ := i.First(text); ok && !i.Understands(text) {
+			t.Fatalf("%q goes first and is not understood", text)
 		}
 		became(t, a, now) // fails on arguments and schedules that cannot be read
 	})

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"hob/config"
@@ -33,14 +34,15 @@ type Registry struct {
 	Config      func() *config.Snapshot
 	Resolve     func(ctx context.Context, name, ref string) (string, error)            // returns the value of a secret reference
 	Web         func(ctx context.Context, section, proxy string) (*http.Client, error) // returns the client for a section, with its proxy or the common one
-	Interpreter func(why string) llm.Model                                             // why explains why the interpreter answers although a model is configured; "" otherwise
+	Interpreter func(why string, chosen bool) llm.Model                                // why explains why the interpreter answers although a model is configured; "" otherwise. chosen: the owner wants it so
 	Files       llm.Files
 	Auth        func(context.Context) (llm.Credentials, error) // for the backend that uses an account
 	Rejected    func(token string)                             // see llm.Config
 	Path        string                                         // the config file, as shown to the user
 	Now         func() time.Time
 	Log         *slog.Logger
-	Told        *Windows // the windows that the servers have reported
+	Watch       func(section string) llm.Watch // see llm.Config
+	Learned     *sync.Map                      // what the servers have told of models: *llm.Learned by place; nil: it is not kept
 }
 
 // Lineup lists the models to ask, in order, and the configured models that cannot be used.
@@ -99,7 +101,7 @@ func (r Registry) Lineup(ctx context.Context, c *config.Snapshot, chosen string)
 		if len(l.Faults) > 0 {
 			why += ": " + l.Faults[0].Err.Error()
 		}
-		models, l.Names = []llm.Model{r.Interpreter(why + ". See: hob status")}, []string{Builtin}
+		models, l.Names = []llm.Model{r.Interpreter(why+". See: hob status", false)}, []string{Builtin}
 	}
 	l.Chain = llm.NewChain(models[0], models[1:]...)
 	return l
@@ -165,6 +167,14 @@ func (r Registry) web(ctx context.Context, name string, m config.Model) (*http.C
 	return web, nil
 }
 
+// watch returns what sees the exchange with a section's server; nil: nothing does.
+func (r Registry) watch(name string) llm.Watch {
+	if r.Watch == nil {
+		return nil
+	}
+	return r.Watch(strings.Trim(where(name), "[]"))
+}
+
 // where returns a model's section as the config file writes it.
 func where(name string) string {
 	if name == Default {
@@ -193,19 +203,23 @@ func (r Registry) Build(name string, m config.Model, key string, web *http.Clien
 	case m.Backend == Builtin && name != Default && name != Builtin:
 		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where(name))
 	case m.Backend == "" && name == Default:
-		return r.Interpreter(r.off("model")), nil
+		return r.Interpreter(r.off("model"), false), nil
 	case name == Builtin:
-		return r.Interpreter("The built-in interpreter was chosen. hob model use default takes that back"), nil
+		return r.Interpreter("The built-in interpreter was chosen. hob model use default takes that back", true), nil
 	case m.Backend == Builtin:
-		return r.Interpreter(""), nil
+		return r.Interpreter("", false), nil
 	}
 	b, ok := r.backend(m.Backend)
 	if !ok {
-		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(names(r.Backends), ", "), "%s backend %q is not known", where(name), m.Backend)
+		p := r.Config().Fault(strings.Trim(where(name), "[]"), "backend", fmt.Sprintf("backend %q is not known", m.Backend))
+		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(names(r.Backends), ", "), "%s", p)
 	}
 	c := llm.Config{
-		Provider: b.Name, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, HTTP: web, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
-		Window: r.Told.told(b, m), Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Now: r.Now,
+		Provider: b.Name, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, HTTP: web, Watch: r.watch(name), MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
+		Learned: r.learned(m), Tools: m.Tools, Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Now: r.Now,
+	}
+	if c.Tools == "" && len(r.Config().Tools.Core) > 0 {
+		c.Tools = "all" // the owner has chosen the tools
 	}
 	if b.Account {
 		c.Auth, c.Rejected = r.Auth, r.Rejected

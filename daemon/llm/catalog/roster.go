@@ -30,6 +30,7 @@ type Row struct {
 	Local     bool      `json:"local"` // it is free of charge
 	Context   int       `json:"context_tokens"`
 	MaxOutput int       `json:"max_output_tokens"`
+	Few       bool      `json:"few_tools,omitempty"`  // requests describe few tools
 	Price     llm.Price `json:"price,omitzero"`       // in millionths, per million tokens
 	Bills     bool      `json:"bills,omitempty"`      // its answers say what they cost, or cost nothing but a subscription
 	State     State     `json:"state,omitempty"`      // of a model that is asked, since the config was read
@@ -111,7 +112,7 @@ func (r Registry) row(c *config.Snapshot, name string) Row {
 		var m llm.Model
 		if m, err = r.Build(name, section, "", nil, r.Files); err == nil {
 			info := m.Info()
-			row.Backend, row.Model, row.Local, row.Context, row.MaxOutput, row.Price = info.Provider, info.Model, info.Local, info.Context, info.MaxOutput, info.Price
+			row.Backend, row.Model, row.Local, row.Context, row.MaxOutput, row.Few, row.Price = info.Provider, info.Model, info.Local, info.Context, info.MaxOutput, info.Few, info.Price
 		}
 	}
 	if err != nil {
@@ -194,7 +195,7 @@ func (r Registry) configured(asked []string) []Server {
 // list fills in the models of a server, or the error.
 func (r Registry) list(ctx context.Context, row *Server) {
 	_, section, err := r.Pick(r.Config(), row.Names[0])
-	server := llm.Config{Provider: row.Backend, BaseURL: row.BaseURL}
+	server := llm.Config{Provider: row.Backend, BaseURL: row.BaseURL, Watch: r.watch(row.Names[0])}
 	b, known := r.backend(row.Backend)
 	// Each step runs only if those before it succeeded, so the row reports the first error.
 	if err == nil && !known {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,11 @@ type Report struct {
 	Vision   Check     `json:"vision"`      // it sees a picture
 	Usage    llm.Usage `json:"usage"`       // the sum; priced only if every request is
 	Counted  Counting  `json:"counted"`
+	Context  int       `json:"context_tokens,omitempty"` // the largest request
+	Few      bool      `json:"few_tools,omitempty"`      // requests describe few tools
 	TookMS   int64     `json:"took_ms"`
+	Dialect  []string  `json:"dialect,omitempty"` // what its answers write otherwise than the protocol says, with what helps
+	Learned  []string  `json:"learned,omitempty"` // what its server has refused by name, and what is sent instead
 }
 
 // Trial tests a model with at most four real requests: a sentence, a tool call, the use of its result, a picture. It repeats none. open
@@ -112,6 +117,7 @@ func (t *trial) run(ctx context.Context, open func(llm.Files) (llm.Model, error)
 	info := t.model.Info()
 	t.report.Provider, t.report.Model = info.Provider, llm.Printable(info.Model, maxName)
 	t.report.Text = t.talk(ctx)
+	defer func() { t.report.Context, t.report.Few = t.model.Info().Context, t.model.Info().Few }() // a refusal may have told another window
 	// After these faults no other request can work.
 	switch t.report.Text.Fault {
 	case llm.OverBudget, llm.Auth, llm.Forbidden, llm.NotFound, llm.Network, llm.Untrusted:
@@ -144,6 +150,7 @@ func (t *trial) ask(ctx context.Context, tools []llm.Tool, messages ...llm.Messa
 		h.pieces++
 		h.thought = h.thought || d.Reasoning != ""
 	})
+	a.ReadCalls(func(name string) bool { return name == toolName }, func() []string { return []string{toolName} })
 	h.Answer, h.took = a, t.clock.Mono()-start
 	if err != nil {
 		// A failed request that may have been billed has an unknown cost, and so has the sum.
@@ -151,7 +158,26 @@ func (t *trial) ask(ctx context.Context, tools []llm.Tool, messages ...llm.Messa
 		return h, err
 	}
 	t.book(a)
+	for _, what := range a.Repaired {
+		if what += remedy(what); !slices.Contains(t.report.Dialect, what) {
+			t.report.Dialect = append(t.report.Dialect, what)
+		}
+	}
 	return h, nil
+}
+
+// remedy is what a dialect costs and how to start a server without it; "" where it costs nothing.
+func remedy(what string) string {
+	switch what {
+	case llm.CallsAsText:
+		return ": the server has no parser for the tool calls of this model, so hob reads them, and a call that is cut off or mixed with text is lost. " +
+			"Start vLLM with --enable-auto-tool-choice --tool-call-parser NAME, SGLang with --tool-call-parser NAME, llama.cpp with --jinja"
+	case llm.ThinkingInText:
+		return ": hob takes it out. Start vLLM or SGLang with --reasoning-parser NAME, llama.cpp with --reasoning-format auto"
+	case llm.TemplateWords:
+		return ": the server runs the model with another model's chat template, which costs quality. Choose the template of this model"
+	}
+	return ""
 }
 
 // MarshalJSON writes an unknown cost as null.
@@ -173,14 +199,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 
 // book adds the usage of an answer to the sum.
 func (t *trial) book(a llm.Answer) {
-	sum := &t.report.Usage
-	sum.Input += a.Usage.Input
-	sum.Cached += a.Usage.Cached
-	sum.Written += a.Usage.Written
-	sum.Written1h += a.Usage.Written1h
-	sum.Output += a.Usage.Output
-	sum.Reasoning += a.Usage.Reasoning
-	sum.Cost += a.Usage.Cost
+	t.report.Usage = t.report.Usage.Add(a.Usage)
+	t.report.Usage.Estimated = false // Counted tells it
 	t.answers++
 	t.priced = t.priced && (a.Usage.Priced || t.model.Info().Local)
 	t.guessed = t.guessed && a.Usage.Estimated
@@ -325,7 +345,7 @@ func refusal(err error, took time.Duration) Check {
 	check := failure(err, took)
 	switch check.Fault {
 	// These say that the server does not take such a request. Other faults say nothing about the ability.
-	case llm.BadRequest, llm.NotFound, llm.NoImages:
+	case llm.BadRequest, llm.NotFound, llm.NoImages, llm.NoTools:
 		check.Outcome = Refused
 	}
 	return check

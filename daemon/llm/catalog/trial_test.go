@@ -155,7 +155,7 @@ func TestTrial(t *testing.T) {
 		{"calls in other case", func(m *mind) { m.call = calls("report_number", `{"Number":4817}`) }, "yes wrong_arguments skipped yes", "Number", 3},
 		{"calls with half of it", func(m *mind) { m.call = calls("report_number", `{"number":4817`) }, "yes wrong_arguments skipped yes", "4817", 3},
 		{"calls with nothing", func(m *mind) { m.call = calls("report_number", `null`) }, "yes wrong_arguments skipped yes", "null", 3},
-		{"calls something else", func(m *mind) { m.call = calls("report\x1b", `{"number":4817}`) }, "yes wrong_arguments skipped yes", "called report\uFFFD with", 3},
+		{"calls something else", func(m *mind) { m.call = calls("report\x1b", `{"number":4817}`) }, "yes wrong_arguments skipped yes", "called report_ with", 3},
 		{"writes it as it likes", func(m *mind) { m.call = calls("report_number", ` {"number": 4.817e3}`) }, "yes yes yes yes", "", 4},
 		{"does not read the result", func(m *mind) { m.result = said("Done.") }, "yes yes no yes", `it said "Done."`, 4},
 		{"calls again and again", func(m *mind) {
@@ -448,5 +448,25 @@ func same(t *testing.T, got, want any) {
 	}
 	if string(g) != string(w) {
 		t.Errorf("got\n%s\nwant\n%s", g, w)
+	}
+}
+
+// A trial names what a server sends otherwise than the protocol says, with what helps, and judges the call by what hob reads.
+func TestTrialNamesTheDialect(t *testing.T) {
+	s := llmtest.NewServer(llmtest.Streamed(llmtest.Say("<think>ships</think>It warns ships.")),
+		llmtest.Streamed(llmtest.Say(`<tool_call>{"name":"functions.report_number","arguments":"{\"number\":4817}"}</tool_call>`)))
+	s.Otherwise(func(llmtest.Request) llmtest.Turn { return llmtest.Streamed(llmtest.Say("731 orange")) })
+	r := overTheWire(t, s)
+	if outcomes(r) != "yes yes yes yes" {
+		t.Errorf("got %+v", r)
+	}
+	all := strings.Join(r.Dialect, "\n")
+	for _, want := range []string{"thinking inside the text: hob takes it out. Start vLLM", "written as text: the server has no parser for the tool calls", "--jinja", `the name "functions.report_number"`} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("no %q in\n%s", want, all)
+		}
+	}
+	if able := overTheWire(t, llmtest.NewServer(llmtest.Streamed(llmtest.Say("It warns ships.")))); len(able.Dialect) > 0 {
+		t.Errorf("a server that keeps to the protocol has %q", able.Dialect)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"hob/config"
@@ -18,24 +17,17 @@ const (
 	askWindows  = 15 * time.Minute
 )
 
-// Windows stores the sizes of the largest requests, in tokens, that the servers of models have reported. It is safe for concurrent use. A
-// nil Windows is empty.
-type Windows struct{ known sync.Map } // by windowOf
+// place identifies a model at a server, with the level of thinking that its requests ask for: another level may be taken.
+type place struct{ backend, url, model, thinking string }
 
-// windowOf identifies a model at a server.
-type windowOf struct{ backend, url, model string }
-
-// told returns a function that reads the window of a model. It returns 0 if the server has not reported one.
-func (w *Windows) told(b llm.Backend, m config.Model) func() int {
-	key := windowOf{b.Name, cmp.Or(m.BaseURL, b.BaseURL), m.Model}
-	return func() int {
-		if w == nil {
-			return 0
-		}
-		n, _ := w.known.Load(key)
-		tokens, _ := n.(int)
-		return tokens
+// learned returns what a server has told of a model.
+func (r Registry) learned(m config.Model) *llm.Learned {
+	if r.Learned == nil {
+		return &llm.Learned{}
 	}
+	v, _ := r.Learned.LoadOrStore(place{m.Backend, r.baseURL(m), m.Model, m.Thinking}, &llm.Learned{})
+	l, _ := v.(*llm.Learned)
+	return l
 }
 
 // askFor asks the servers of the named models for their windows. Windows that a server does not report stay as they are.
@@ -54,7 +46,10 @@ func (r Registry) askFor(ctx context.Context, names []string, which func(config.
 			continue
 		}
 		if n := cmp.Or(row.Models[i].LoadedContext, row.Models[i].Window); n >= leastWindow {
-			r.Told.known.Store(windowOf{row.Backend, row.BaseURL, section.Model}, n)
+			l := r.learned(section)
+			l.Lock()
+			l.Listed = n
+			l.Unlock()
 		}
 	}
 }

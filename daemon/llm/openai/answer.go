@@ -8,37 +8,55 @@ import (
 	"hob/daemon/llm/wire"
 )
 
-// wireUsage is the token count of one request. The numbers are floats, because some servers write 12.0.
+// wireUsage is the token count of one request. One whose two sums cannot be read is none.
 type wireUsage struct {
-	Prompt     float64 `json:"prompt_tokens"`
-	Completion float64 `json:"completion_tokens"`
-	CacheHit   float64 `json:"prompt_cache_hit_tokens"` // DeepSeek's field for cached tokens
-	PromptOf   struct {
-		Cached float64 `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-	CompletionOf struct {
-		Reasoning float64 `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
-	Cost   *float64 `json:"cost"` // openrouter: credits charged
-	BYOK   bool     `json:"is_byok"`
-	CostOf struct {
-		Upstream float64 `json:"upstream_inference_cost"` // paid to the upstream provider when the key is the user's own
-	} `json:"cost_details"`
+	Prompt     number           `json:"prompt_tokens"`
+	Completion number           `json:"completion_tokens"`
+	CacheHit   optional[number] `json:"prompt_cache_hit_tokens"` // DeepSeek's field for cached tokens
+	PromptOf   optional[struct {
+		Cached optional[number] `json:"cached_tokens"`
+	}] `json:"prompt_tokens_details"`
+	CompletionOf optional[struct {
+		Reasoning optional[number] `json:"reasoning_tokens"`
+	}] `json:"completion_tokens_details"`
+	Cost   optional[*number] `json:"cost"` // openrouter: credits charged
+	BYOK   optional[bool]    `json:"is_byok"`
+	CostOf optional[struct {
+		Upstream optional[number] `json:"upstream_inference_cost"` // paid to the upstream provider when the key is the user's own
+	}] `json:"cost_details"`
 }
 
 // finish turns a complete stream into the answer. sent is the size of the request in bytes.
 func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
-	// The stream has ended, so text that was held back as a possible tag counts now.
-	a.say(a.tags.rest())
+	// The stream has ended, so what was held back counts now.
+	text, inner := a.filter.take(a.said.rest())
+	a.say(text, inner+a.thinks.rest())
+	a.say(a.filter.rest())
 	calls, err := a.made()
 	if err != nil {
 		return llm.Answer{}, err
+	}
+	text, spoken := a.spoken(len(calls))
+	calls = append(calls, spoken...)
+	if len(spoken) > 0 {
+		a.repair(llm.CallsAsText)
+	}
+	if answer, inner := settled(text, len(calls) > 0); !a.filter.off && answer != text {
+		text = answer
+		a.thought.WriteString(inner)
+		if inner == "" {
+			a.repair(llm.TemplateWords)
+		}
+		a.filter.mixed = a.filter.mixed || inner != ""
+	}
+	if a.filter.mixed {
+		a.repair(llm.ThinkingInText)
 	}
 	reason := reasonOf(a, len(calls))
 	if reason == "" {
 		return llm.Answer{}, &llm.Error{Fault: llm.Broken, Text: "the server ended the answer with an error"}
 	}
-	out := llm.Answer{Text: a.text.String(), Reasoning: a.thought.String(), Calls: calls, Finish: reason}
+	out := llm.Answer{Text: text, Reasoning: a.thought.String(), Calls: calls, Finish: reason, Repaired: a.repaired}
 	out.Usage = m.count(a, out, sent)
 	out.Raw = m.keep(a)
 	return out, nil
@@ -65,14 +83,14 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
 	// The estimate has a price too, so a server without counts still uses up the budget of the day.
-	if a.usage == nil || !wire.Credible(a.usage.Prompt, a.usage.Completion, sent, m.Config.MaxOutput) {
+	if a.usage == nil || !wire.Credible(float64(a.usage.Prompt), float64(a.usage.Completion), sent, m.Config.MaxOutput) {
 		return m.Config.Price.Of(wire.Estimate(out, sent))
 	}
 	w := a.usage
-	u.Input, u.Output = wire.Tokens(w.Prompt), wire.Tokens(w.Completion)
+	u.Input, u.Output = wire.Tokens(float64(w.Prompt)), wire.Tokens(float64(w.Completion))
 	// Cached tokens are part of the input, and reasoning is part of the output. A larger number is an error of the server.
-	u.Cached = min(wire.Tokens(max(w.PromptOf.Cached, w.CacheHit)), u.Input)
-	u.Reasoning = min(wire.Tokens(w.CompletionOf.Reasoning), u.Output)
+	u.Cached = min(wire.Tokens(float64(max(w.PromptOf.value.Cached.value, w.CacheHit.value))), u.Input)
+	u.Reasoning = min(wire.Tokens(float64(w.CompletionOf.value.Reasoning.value)), u.Output)
 	// The cost that the server charges counts before the price of the config.
 	if micros, ok := charged(w); ok {
 		u.Cost, u.Priced = micros, true
@@ -83,13 +101,13 @@ func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 
 // charged returns the cost that the server reports, in millionths, rounded up.
 func charged(w *wireUsage) (int64, bool) {
-	if w.Cost == nil {
+	if w.Cost.value == nil {
 		return 0, false
 	}
-	cost := *w.Cost
+	cost := float64(*w.Cost.value)
 	// With the user's own key, the service charges only its fee; the upstream provider's bill comes on top of it.
-	if w.BYOK {
-		cost += w.CostOf.Upstream
+	if w.BYOK.value {
+		cost += float64(w.CostOf.value.Upstream.value)
 	}
 	// A server that sends such a number is wrong; the price of the config is then used instead.
 	if math.IsNaN(cost) || cost < 0 || cost > 1e9 {

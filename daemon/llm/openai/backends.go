@@ -68,18 +68,8 @@ func Compatible() llm.Backend {
 
 // defaultURL returns the usual address of a backend's servers, for a config without base_url; "" when the config must give it.
 func defaultURL(backend string) string {
-	switch backend {
-	case lmStudio:
-		return "http://127.0.0.1:1234/v1"
-	case ollama:
-		return "http://127.0.0.1:11434/v1"
-	case openRouter:
-		return "https://openrouter.ai/api/v1"
-	case openAI:
-		return "https://api.openai.com/v1"
-	case codex:
-		return "https://chatgpt.com/backend-api/codex"
-	default:
-		return ""
-	}
+	return map[string]string{
+		lmStudio: "http://127.0.0.1:1234/v1", ollama: "http://127.0.0.1:11434/v1", openRouter: "https://openrouter.ai/api/v1",
+		openAI: "https://api.openai.com/v1", codex: "https://chatgpt.com/backend-api/codex",
+	}[backend]
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/wire"
@@ -48,16 +49,10 @@ func (a asker) hint(f llm.Fault) string {
 
 // startHint returns how to start a server of this machine that does not answer.
 func startHint(backend string) string {
-	switch backend {
-	case lmStudio:
-		return "start its server, in LM Studio or with: lms server start"
-	case ollama:
-		return "start the server: ollama serve"
-	case compatible:
-		return "start the server, or correct base_url"
-	default:
-		return ""
-	}
+	return map[string]string{
+		lmStudio: "start its server, in LM Studio or with: lms server start", ollama: "start the server: ollama serve",
+		compatible: "start the server, or correct base_url",
+	}[backend]
 }
 
 // List asks a server for the models that produce text, sorted by ID: at most 10,000 models, within 10 s, 16 MB per response. It also asks
@@ -79,7 +74,11 @@ func List(ctx context.Context, c llm.Config) ([]llm.Entry, error) {
 
 // more adds details from the backend's own protocol. Details that the server does not give are left out; an error is a bug in this package.
 func (a asker) more(ctx context.Context, c *wire.Collection) (*wire.Collection, error) {
-	switch a.Config.Provider {
+	kind := a.Config.Provider
+	if kind == compatible && !slices.ContainsFunc(c.Entries(), func(e llm.Entry) bool { return e.Window > 0 }) {
+		kind = a.kind(ctx, c)
+	}
+	switch kind {
 	case lmStudio:
 		a.addLMStudio(ctx, c)
 	case ollama:
@@ -89,4 +88,16 @@ func (a asker) more(ctx context.Context, c *wire.Collection) (*wire.Collection, 
 		return c, a.addShown(ctx, c, names[:min(len(names), maxShown)])
 	}
 	return c, nil
+}
+
+// kind asks a server whose list tells no windows in which protocol of its own it may tell them. The answer of llama.cpp is added at once.
+func (a asker) kind(ctx context.Context, c *wire.Collection) string {
+	switch {
+	case a.addProps(ctx, c):
+		return compatible
+	case a.isOllama(ctx):
+		return ollama
+	default:
+		return lmStudio
+	}
 }

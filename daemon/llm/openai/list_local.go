@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -112,6 +113,22 @@ func (l wireList) addStudio0(c *wire.Collection) bool {
 	return marked
 }
 
+// addProps adds the window of llama.cpp's server, which has one model (ggml-org/llama.cpp, tools/server/README.md, "GET /props"). It reports
+// whether the server tells it.
+func (a asker) addProps(ctx context.Context, c *wire.Collection) bool {
+	var props struct {
+		Settings struct {
+			Context float64 `json:"n_ctx"` // of one slot, so of one request
+		} `json:"default_generation_settings"`
+	}
+	ids := c.IDs()
+	if body, err := a.Fetch(ctx, a.Root("/props")); err != nil || json.Unmarshal(body, &props) != nil || len(ids) != 1 {
+		return false
+	}
+	c.Add(llm.Entry{ID: ids[0], Window: count(props.Settings.Context)})
+	return props.Settings.Context > 0
+}
+
 // wireTag is a model in ollama's own lists (https://github.com/ollama/ollama/blob/main/docs/api.md, "List Local Models" and
 // "List Running Models").
 type wireTag struct {
@@ -156,7 +173,7 @@ func (a asker) addShown(ctx context.Context, c *wire.Collection, names []string)
 	shown := make([]wireShown, len(names))
 	err := each(slog.New(slog.DiscardHandler), "show a model", len(names), atOnce, func(i int) { shown[i] = a.show(ctx, names[i]) })
 	for i, s := range shown {
-		c.Add(llm.Entry{ID: names[i], Context: s.context(), Tools: among(s.Can, "tools"), Vision: among(s.Can, "vision")})
+		c.Add(llm.Entry{ID: names[i], Context: s.context(), Window: s.window(), Tools: among(s.Can, "tools"), Vision: among(s.Can, "vision")})
 		// An old release reports no capabilities, and then the model stays visible.
 		if s.Can != nil && !slices.Contains(s.Can, "completion") {
 			c.Hide(names[i])
@@ -170,6 +187,7 @@ func (a asker) addShown(ctx context.Context, c *wire.Collection, names []string)
 type wireShown struct {
 	Info map[string]json.RawMessage `json:"model_info"` // "general.architecture": "llama", "llama.context_length": 8192, …
 	Can  []string                   `json:"capabilities"`
+	Set  string                     `json:"parameters"` // "num_ctx                        8192\nstop …"
 }
 
 // show asks ollama about one model. The result is empty when the model is unknown.
@@ -193,6 +211,14 @@ func (s wireShown) context() int {
 		return 0
 	}
 	return count(n)
+}
+
+// window returns the size that the model is loaded with, if its file sets one; 0 otherwise.
+func (s wireShown) window() (n int) {
+	if _, rest, ok := strings.Cut("\n"+s.Set, "\nnum_ctx "); ok {
+		_, _ = fmt.Sscan(rest, &n) // without a number, n stays 0
+	}
+	return n
 }
 
 // isOllama reports whether the server answers with ollama's greeting. Many other servers imitate the rest of its protocol.

@@ -91,7 +91,8 @@ type wireModel struct {
 	Name          string  `json:"name"`                  // OpenRouter (https://openrouter.ai/docs/models)
 	ContextLength float64 `json:"context_length"`        // OpenRouter
 	ContextWindow float64 `json:"context_window"`        // Groq
-	MaxModelLen   float64 `json:"max_model_len"`         // vLLM
+	MaxModelLen   float64 `json:"max_model_len"`         // vLLM, SGLang
+	MaxContext    float64 `json:"max_context_length"`    // Mistral
 	MaxCompletion float64 `json:"max_completion_tokens"` // Groq
 	Meta          struct {
 		Context float64 `json:"n_ctx"`
@@ -123,8 +124,8 @@ func (m wireModel) talks() bool {
 func (m wireModel) entry(backend string) llm.Entry {
 	e := llm.Entry{
 		ID: m.ID, Name: m.Name,
-		Context:   count(m.ContextLength, m.Top.Context, m.ContextWindow, m.MaxModelLen, m.Meta.Context, m.Meta.Trained),
-		Window:    count(m.Top.Context, m.ContextLength, m.ContextWindow, m.MaxModelLen, m.Meta.Context),
+		Context:   count(m.ContextLength, m.Top.Context, m.ContextWindow, m.MaxModelLen, m.MaxContext, m.Meta.Context, m.Meta.Trained),
+		Window:    count(m.Top.Context, m.ContextLength, m.ContextWindow, m.MaxModelLen, m.MaxContext, m.Meta.Context),
 		MaxOutput: count(m.Top.MaxCompletion, m.MaxCompletion),
 		Bytes:     size(m.Meta.Bytes),
 		Tools:     among(m.Parameters, "tools"),

@@ -6,8 +6,8 @@
 // and guards against silent servers. An assembly of the protocol builds the answer from the stream, piece by piece (assemble.go,
 // responses_events.go), and finish adds the usage (answer.go, responses_answer.go). list*.go and discover.go list models.
 //
-// One call is one attempt: the package never retries, except once with new credentials, never falls back to another model, and never reads
-// the environment.
+// One call is one attempt: the package never retries, except once with new credentials and without what a refusal has named (wire.Adapt),
+// never falls back to another model, and never reads the environment.
 package openai
 
 import (
@@ -62,12 +62,10 @@ func withDefaults(c llm.Config) llm.Config {
 
 // contextOf returns the default size of a request, in tokens.
 func contextOf(provider string) int {
-	switch provider {
-	case lmStudio, ollama, compatible:
+	if provider == lmStudio || provider == ollama || provider == compatible {
 		return homeContext
-	default:
-		return defaultContext
 	}
+	return defaultContext
 }
 
 // check returns what the owner must correct in the config.

@@ -13,7 +13,7 @@ import (
 // of the earlier part.
 
 // wireRequest is the body of POST /chat/completions (https://platform.openai.com/docs/api-reference/chat/create). The server gets either
-// MaxTokens or MaxCompletionTokens (limit), and at most one of the two fields for reasoning (think).
+// MaxTokens or MaxCompletionTokens, and at most one of the two fields for reasoning (think).
 type wireRequest struct {
 	Model               string         `json:"model"`
 	Stream              bool           `json:"stream"`
@@ -86,21 +86,23 @@ type wireFunction struct {
 }
 
 // Answer sends one request and reads the stream to its end. When ctx ends, the error wraps ctx's cause; every other error is an *llm.Error.
-func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
-	body, shows, err := m.encode(ctx, r)
-	if err != nil {
-		return llm.Answer{}, err
-	}
-	a := m.newAssembly(delta, m.Limit(r.MaxOutput))
-	err = m.Exchange(ctx, wire.Post{Path: "chat/completions", Body: body}, a)
-	// If the refusal is about the images, the next attempt describes them in words.
-	if err != nil && shows {
-		err = m.AsNoImages(err)
-	}
-	if err != nil {
-		return llm.Answer{}, m.Cleaned(err)
-	}
-	answer, err := m.finish(a, len(body))
+func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (answer llm.Answer, err error) {
+	err = m.Adapt(r, func(r llm.Request) error {
+		body, shows, err := m.encode(ctx, r)
+		if err != nil {
+			return err
+		}
+		a := m.newAssembly(delta, m.Limit(r.MaxOutput), r.Tools)
+		err = m.Exchange(ctx, wire.Post{Path: "chat/completions", Body: body}, a)
+		// If the refusal is about the images, the next attempt describes them in words.
+		if err != nil && shows {
+			err = m.AsNoImages(err)
+		}
+		if err == nil {
+			answer, err = m.finish(a, len(body))
+		}
+		return err
+	})
 	return answer, m.Cleaned(err)
 }
 
@@ -108,7 +110,10 @@ func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) 
 // still be opened.
 func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows bool, err error) {
 	w := wireRequest{Model: m.Config.Model, Stream: true, StreamOptions: wireStream{IncludeUsage: true}}
-	m.limit(&w, m.Limit(r.MaxOutput))
+	// OpenAI's newer models reject max_tokens; other servers do not know max_completion_tokens.
+	if w.MaxTokens = m.Limit(r.MaxOutput); m.Config.Provider == openAI {
+		w.MaxTokens, w.MaxCompletionTokens = 0, w.MaxTokens
+	}
 	m.think(&w)
 	for _, t := range r.Tools {
 		w.Tools = append(w.Tools, wireTool{Type: "function", Function: t})
@@ -119,18 +124,8 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 		return nil, false, err
 	}
 	w.Messages = t.out
-	body, err = wire.Encode(w)
+	body, err = m.Encode(w)
 	return body, t.shows, err
-}
-
-// limit sets the output limit in the field that the server knows. OpenAI's newer models reject max_tokens; other servers do not know
-// max_completion_tokens.
-func (m chat) limit(w *wireRequest, n int) {
-	if m.Config.Provider == openAI {
-		w.MaxCompletionTokens = n
-		return
-	}
-	w.MaxTokens = n
 }
 
 // transcript writes the messages of one request. A message never depends on later ones, so a longer transcript only appends.
@@ -146,15 +141,35 @@ type transcript struct {
 
 // write converts the system text and the messages.
 func (t *transcript) write(ctx context.Context, r llm.Request) error {
+	role := t.m.SystemRole()
 	if r.System != "" {
-		t.out = append(t.out, wireMessage{Role: "system", Content: r.System})
+		t.out = append(t.out, wireMessage{Role: role, Content: r.System})
 	}
 	for _, msg := range r.Messages {
 		if err := t.add(ctx, msg); err != nil {
 			return err
 		}
 	}
+	if role == "user" {
+		t.join()
+	}
 	return nil
+}
+
+// join makes one message of texts of the user that follow each other.
+func (t *transcript) join() {
+	out := t.out[:0]
+	for _, msg := range t.out {
+		text, is := msg.Content.(string)
+		if n := len(out); n > 0 && is && msg.Role == "user" && out[n-1].Role == "user" {
+			if before, also := out[n-1].Content.(string); also {
+				out[n-1].Content = before + "\n\n" + text
+				continue
+			}
+		}
+		out = append(out, msg)
+	}
+	t.out = out
 }
 
 // add writes one message. Tool results come first, because they must follow their calls directly.

@@ -24,17 +24,21 @@ type responses struct {
 
 // Answer sends one request and reads the stream to its end. Errors of Config.Auth pass unchanged. When ctx ends, the error wraps its cause.
 // Every other error is an *llm.Error.
-func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
-	replays := !m.forget.Load()
-	sent, err := m.encode(ctx, r, replays)
-	if err != nil {
-		return llm.Answer{}, err
-	}
-	answer, token, err := m.once(ctx, r, sent, replays, delta)
-	if llm.FaultOf(err) == llm.Auth && token != "" && m.Config.Rejected != nil {
-		m.Config.Rejected(token) // the token was revoked early; a renewed one may work, and a rejected request costs nothing
-		answer, _, err = m.once(ctx, r, sent, replays, delta)
-	}
+func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (answer llm.Answer, err error) {
+	err = m.Adapt(r, func(r llm.Request) error {
+		replays := !m.forget.Load()
+		sent, err := m.encode(ctx, r, replays)
+		if err != nil {
+			return err
+		}
+		var token string
+		answer, token, err = m.once(ctx, r, sent, replays, delta)
+		if llm.FaultOf(err) == llm.Auth && token != "" && m.Config.Rejected != nil {
+			m.Config.Rejected(token) // the token was revoked early; a renewed one may work, and a rejected request costs nothing
+			answer, _, err = m.once(ctx, r, sent, replays, delta)
+		}
+		return err
+	})
 	return answer, m.Cleaned(err)
 }
 
@@ -110,7 +114,7 @@ func (m *responses) sort(err error, v *verdict, replayed bool) error {
 			e.Fault = llm.BadRequest // nothing was replayed, so a retry cannot help
 		}
 	}
-	return e
+	return err
 }
 
 // statusOf returns the HTTP status that corresponds to an error code, or 0 for an unknown one. The codes come from the protocol's

@@ -113,6 +113,9 @@ func newOutput(delta func(llm.Delta), tokens int, v *verdict) *output {
 // Complete reports whether the server has sent the reason that the answer ended.
 func (o *output) Complete() bool { return o.end != "" }
 
+// Left returns the room of the answer.
+func (o *output) Left() wire.Room { return o.room }
+
 // ReadAll reads events until the final one or the end of the stream. It returns io.EOF for both.
 func (o *output) ReadAll(in *wire.Events) error {
 	for {

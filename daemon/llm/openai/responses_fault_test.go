@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -152,6 +153,7 @@ func TestResponsesSilence(t *testing.T) {
 		{"no head", paced{head: time.Hour}, llm.Idle, 120 * s},
 		{"stops in the middle", paced{0, []pause{{100 * s, a}, {time.Hour, end}}}, llm.Idle, 160 * s},
 		{"slow", paced{0, []pause{{100 * s, a}, {59 * s, a}, {59 * s, end}}}, "", 218 * s},
+		{"V4: only pings", paced{0, append([]pause{{0, a}}, slices.Repeat([]pause{{s, "event: keepalive\ndata: {\"type\":\"keepalive\"}\n\n"}}, 500)...)}, llm.Idle, 60 * s},
 		{"never closes", paced{0, []pause{{0, a + end}, {time.Hour, ""}}}, "", 5 * s},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,4 +172,12 @@ func TestResponsesSilence(t *testing.T) {
 			})
 		})
 	}
+}
+
+// bytewise is a body of which each byte comes after a pause.
+func bytewise(body string, after time.Duration) (list []pause) {
+	for i := range len(body) {
+		list = append(list, pause{after, body[i : i+1]})
+	}
+	return list
 }

@@ -122,7 +122,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 		}
 	}
 	w.Input = t.out
-	body, err := wire.Encode(w)
+	body, err := m.Encode(w)
 	return encoded{body: body, key: w.CacheKey, shows: t.shows}, err
 }
 

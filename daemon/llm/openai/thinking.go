@@ -1,9 +1,6 @@
 package openai
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // The levels of thinking. The words are the protocol's; servers accept different subsets:
 //
@@ -67,80 +64,4 @@ func (m chat) think(w *wireRequest) {
 	default:
 		w.ReasoningEffort = e
 	}
-}
-
-const (
-	openTag  = "<think>"
-	closeTag = "</think>"
-	maxLead  = 64 // bytes of white space allowed before the first tag
-)
-
-// tags separates reasoning from text when the server leaves <think>…</think> in the text. Only a tag at the very beginning counts; without
-// a closing tag, everything is reasoning. White space around the tags is dropped where it would be text. The zero value is ready for the
-// beginning.
-type tags struct {
-	inside bool
-	behind bool   // the tag is closed and no text has come yet
-	done   bool   // everything that follows is text
-	held   string // possibly the start of a tag
-}
-
-// take returns the text and the reasoning of the next piece. It holds back a possible start of a tag until the next call.
-func (t *tags) take(s string) (text, thought string) {
-	if t.done {
-		return s, ""
-	}
-	s = t.held + s
-	t.held = ""
-	// The text so far may begin with the opening tag: hold it until that is certain.
-	if !t.inside && !t.behind {
-		lead := strings.TrimLeft(s, " \t\r\n")
-		switch {
-		case len(s)-len(lead) > maxLead:
-			t.done = true
-		case strings.HasPrefix(lead, openTag):
-			t.inside, s = true, lead[len(openTag):]
-		case strings.HasPrefix(openTag, lead):
-			t.held = s
-			return "", ""
-		default:
-			t.done = true
-		}
-	}
-	if t.inside {
-		if thought, s = t.within(s); t.inside {
-			return "", thought
-		}
-	}
-	// White space between the closing tag and the text belongs to neither.
-	if t.behind {
-		s = strings.TrimLeft(s, " \t\r\n")
-		t.done = s != ""
-	}
-	return s, thought
-}
-
-// within returns the reasoning before the closing tag, and the rest.
-func (t *tags) within(s string) (thought, rest string) {
-	if before, after, closed := strings.Cut(s, closeTag); closed {
-		t.inside, t.behind = false, true
-		return before, after
-	}
-	// The longest end of s that may be the start of the closing tag is held back.
-	keep := min(len(closeTag)-1, len(s))
-	for !strings.HasPrefix(closeTag, s[len(s)-keep:]) {
-		keep--
-	}
-	t.held = s[len(s)-keep:]
-	return s[:len(s)-keep], ""
-}
-
-// rest returns the held text at the end of the stream.
-func (t *tags) rest() (text, thought string) {
-	held := t.held
-	t.held = ""
-	if t.inside {
-		return "", held
-	}
-	return held, ""
 }

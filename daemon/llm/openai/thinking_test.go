@@ -52,9 +52,22 @@ func TestThinkTags(t *testing.T) {
 		{"not closed", "<think>hm</thin", "", "hm</thin"},
 		{"only opened", "<think>", "", ""},
 		{"half a tag", "<thin", "<thin", ""},
-		{"almost a tag", "<thinking>a</thinking>", "<thinking>a</thinking>", ""},
+		{"almost a tag", "<thinker>a</thinker>", "<thinker>a</thinker>", ""},
 		{"not at the start", "a <think>b</think>", "a <think>b</think>", ""},
-		{"twice", "<think>a</think>b<think>c</think>", "b<think>c</think>", "a"},
+		{"twice", "<think>a</think>b<think>c</think>d", "bd", "ac"}, // MiniMax M2 thinks between its sentences
+		{"<thinking>", "<thinking>a</thinking>b", "b", "a"},
+		{"<thought> (Gemini's compatible API)", "<thought>\na\n</thought>b", "b", "\na\n"},
+		{"Magistral", "[THINK]a[/THINK]b", "b", "a"},
+		{"Seed-OSS", "<seed:think>a</seed:think>b", "b", "a"},
+		{"Kimi-VL", "◁think▷a◁/think▷b", "b", "a"},
+		{"Command A", "<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>b", "b", "a"},
+		{"Gemma 4", "<|channel>thought\na<channel|>b", "b", "\na"},
+		{"harmony", "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b", "b", "a"},
+		{"on a line of its own, later", "b\n<think>\na\n</think>\nc", "b\nc", "\na\n"},
+		{"later and not closed", "b\n<think>\na", "b\n", "\na"},
+		{"a line that begins with its name", "b\n<think> is a tag", "b\n<think> is a tag", ""},
+		{"in a fence", "```\n<think>\na\n</think>\n```\nb", "```\n<think>\na\n</think>\n```\nb", ""},
+		{"in code", "use `<think>` and `</think>` around it", "use `<think>` and `</think>` around it", ""},
 		{"tags in the thought", "<think>a<think></thi</think>b", "b", "a<think></thi"},
 		{"nothing behind", "<think>a</think>\n", "", "a"},
 		{"white space only", " \n", " \n", ""},
@@ -62,7 +75,7 @@ func TestThinkTags(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			single := strings.Split(c.content, "")
-			for cut := range len(c.content) + 1 {
+			for cut := range cuts(c.content) {
 				checkTags(t, []string{c.content[:cut], c.content[cut:]}, c.text, c.reasoning)
 			}
 			checkTags(t, single, c.text, c.reasoning)

@@ -40,9 +40,9 @@ func NewAsker(c llm.Config) (*Asker, error) {
 	}
 	own := c.HTTP == nil
 	// A redirect would send the key to an address that the owner did not configure.
-	web := *client(c.HTTP)
+	web := client(c)
 	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Asker{Config: c, base: u, client: &web, own: own}, nil
+	return &Asker{Config: c, base: u, client: web, own: own}, nil
 }
 
 // List runs ask within 10 s and returns what it has collected, sorted by ID. Errors are *event.Fault with a hint and wrap the *llm.Error

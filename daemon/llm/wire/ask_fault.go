@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
@@ -18,21 +17,7 @@ func (a *Asker) refusal(res *http.Response) error {
 	if err != nil {
 		body = nil // the status alone is enough
 	}
-	words, code := said(body)
-	e := &llm.Error{Fault: FaultOf(res.StatusCode, code, words), Status: res.StatusCode, Text: a.clean(words)}
-	// Redirects are not followed (NewAsker), so the error names the target.
-	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
-		e.Text = a.clean("the server redirects to " + to + "; set base_url to where it really is")
-	}
-	return e
-}
-
-// clean makes a server's message safe to store and show: without the key, on one line.
-func (a *Asker) clean(words string) string {
-	if a.Config.APIKey != "" {
-		words = strings.ReplaceAll(words, a.Config.APIKey, "[the key]")
-	}
-	return llm.Printable(words, maxText)
+	return refused(res, body, a.Config.APIKey)
 }
 
 // explain adds the address and a hint to the error of a list. ctx is the caller's context; inner has the time limit.
@@ -81,5 +66,5 @@ func (a *Asker) hint(f llm.Fault) string {
 // NoList returns the error for a body that is not a list, with the server's message if it holds one.
 func (a *Asker) NoList(body []byte) error {
 	words, _ := said(body)
-	return &llm.Error{Fault: llm.Malformed, Text: a.clean("not a list of models: " + words)}
+	return &llm.Error{Fault: llm.Malformed, Text: clean("not a list of models: "+words, a.Config.APIKey)}
 }

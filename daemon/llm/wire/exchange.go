@@ -31,6 +31,8 @@ type Stream interface {
 	ReadAll(in *Events) error
 	// Complete reports whether the server has sent the reason that the answer ended.
 	Complete() bool
+	// Left returns the room that the answer has left. It gets smaller with each piece of text, reasoning or arguments, and with nothing else.
+	Left() Room
 }
 
 // Post is one request: a JSON document to a path below the server's address.
@@ -43,8 +45,8 @@ type Post struct {
 	Refused func(body []byte) []byte
 }
 
-// Encode writes the JSON document of a request. Errors are *llm.Error.
-func Encode(document any) ([]byte, error) {
+// Encode writes the JSON document of a request, with what the server's refusals have changed. Errors are *llm.Error.
+func (s *Server) Encode(document any) ([]byte, error) {
 	// The default encoding would write <, > and & as six bytes each, which makes requests with code and pages larger.
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -55,11 +57,17 @@ func Encode(document any) ([]byte, error) {
 	if b.Len() > MaxBody {
 		return nil, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, MaxBody>>20)}
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	s.Config.Learned.Lock()
+	defer s.Config.Learned.Unlock()
+	for _, c := range s.Config.Learned.Changes {
+		body, _ = apply(c, body)
+	}
+	return body, nil
 }
 
-// Exchange posts p and feeds the response to a. One timer guards the silences: Config.First until the response starts, then Config.Idle
-// between pieces. When ctx ends, the error wraps its cause; every other error is an *llm.Error.
+// Exchange posts p and feeds the response to a. One timer guards the time without content: Config.First until the first piece, then Config.Idle
+// between pieces, whatever else the server sends. When ctx ends, the error wraps its cause; every other error is an *llm.Error.
 func (s *Server) Exchange(ctx context.Context, p Post, a Stream) error {
 	// The trace sets sent when the request has left this machine. From then on an error may have been billed.
 	var sent atomic.Bool
@@ -77,12 +85,16 @@ func (s *Server) Exchange(ctx context.Context, p Post, a Stream) error {
 	}
 	defer func() { _ = res.Body.Close() }() // everything needed has been read
 	if res.StatusCode != http.StatusOK {
-		return s.named(res, s.refusal(ctx, inner, res, p.Refused))
+		return s.named(res, s.refusal(ctx, inner, res, p))
+	}
+	if kind := res.Header.Get("Content-Encoding"); kind != "" && kind != "identity" { // http.Client decodes what it has asked for
+		text := fmt.Sprintf("the server has compressed its answer (%s), although hob did not ask for that", llm.Printable(kind, maxID))
+		return s.named(res, begun(&llm.Error{Fault: llm.Malformed, Text: text}, true))
 	}
 	// From here on, watched restarts the same timer. It begins with the time that the wait for the response has left over.
 	var late time.Time // when to stop waiting for the rest of a complete answer
 	in := newEvents(&watched{
-		r: res.Body, alarm: alarm, idle: s.Config.Idle, left: s.Config.First - time.Since(start),
+		r: res.Body, alarm: alarm, idle: s.Config.Idle, left: s.Config.First - time.Since(start), rest: a.Left, had: a.Left(),
 		wait: func(left time.Duration) time.Duration { return s.patience(a, left, &late) },
 	})
 	return s.named(res, begun(s.streamFault(ctx, inner, a, a.ReadAll(in)), in.given > 1)) // a single event may be the error itself
@@ -129,45 +141,30 @@ func (s *Server) send(ctx context.Context, p Post) (*http.Response, error) {
 	return s.web.Do(req)
 }
 
-// watched reads a body and restarts the timer for every piece with content. The first wait started with the request. Comments, which
-// servers send to keep a connection open, do not count. The timer runs only during a Read, so a slow reader is not a silent server.
+// watched reads a body and restarts the timer for every piece of content. The first wait started with the request. Comments, pings, empty deltas
+// and parts of an event do not count. The timer runs only during a Read, so a slow reader is not a silent server.
 type watched struct {
 	r     io.Reader
 	alarm *time.Timer
 	idle  time.Duration
-	left  time.Duration // time until data must arrive
+	left  time.Duration // time until content must arrive
+	rest  func() Room   // of the answer; it gets smaller with content
+	had   Room          // rest at the last Read
 	wait  func(left time.Duration) time.Duration
-
-	within, empty bool // inside a line; that line holds no data
 }
 
-// Read reads with a time limit. Only bytes that matter restart it: a server that just keeps the connection alive, but sends no answer, is
-// given up.
+// Read reads with a time limit. A server that just keeps the connection alive, but sends no answer, is given up.
 func (w *watched) Read(p []byte) (int, error) {
+	// All events of the piece before this one have been read by now.
+	if rest := w.rest(); rest < w.had {
+		w.had, w.left = rest, w.idle
+	}
 	began := time.Now()
 	w.alarm.Reset(w.wait(w.left))
 	n, err := w.r.Read(p)
 	w.alarm.Stop()
-	// Without content, less time is left for the next piece. After content, it may take Config.Idle.
-	if w.left = max(w.left-time.Since(began), 0); w.says(p[:n]) {
-		w.left = w.idle
-	}
+	w.left = max(w.left-time.Since(began), 0)
 	return n, err
-}
-
-// says reports whether a piece holds more than comments, event names and event ids (HTML Living Standard, section 9.2.6).
-func (w *watched) says(piece []byte) (something bool) {
-	for _, c := range piece {
-		switch {
-		case c == '\n' || c == '\r':
-			w.within = false
-		// The first byte of a line shows its kind: a comment (:), event or id (e, i), or retry (r).
-		case !w.within:
-			w.within, w.empty = true, strings.IndexByte(":eir", c) >= 0
-		}
-		something = something || w.within && !w.empty
-	}
-	return something
 }
 
 // patience returns how long the next piece may take. After a complete answer, one limit covers everything that follows.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"hob/daemon/llm"
 )
@@ -24,25 +24,33 @@ const (
 )
 
 // refusal returns the error of a response with a status other than 200.
-func (s *Server) refusal(ctx, inner context.Context, res *http.Response, look func([]byte) []byte) error {
+func (s *Server) refusal(ctx, inner context.Context, res *http.Response, p Post) error {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
 	// If only the body was cut off, the status is enough.
 	if err != nil && ctx.Err() != nil {
 		return s.fault(ctx, inner, llm.Network, err)
 	}
-	if look != nil {
-		body = look(body)
+	if p.Refused != nil {
+		body = p.Refused(body)
 	}
-	words, code := said(body)
+	e := refused(res, body, s.Config.APIKey)
+	e.RetryAfter = retryAfter(res.Header, s.Config.Now)
 	if page(body) && res.StatusCode < http.StatusInternalServerError {
-		words += checkURL
+		e.Text += checkURL
 	}
-	e := &llm.Error{
-		Fault: FaultOf(res.StatusCode, code, words), Status: res.StatusCode,
-		RetryAfter: retryAfter(res.Header, s.Config.Now), Text: s.clean(words),
+	if err != nil {
+		return e // its numbers may be cut off
 	}
+	return s.learn(e, body, p.Body)
+}
+
+// refused returns the error of a response with a status other than 200, without the key. No redirect is followed, so the error names its
+// target.
+func refused(res *http.Response, body []byte, key string) *llm.Error {
+	words, code := said(body)
+	e := &llm.Error{Fault: FaultOf(res.StatusCode, code, words), Status: res.StatusCode, Text: clean(words, key)}
 	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
-		e.Text = s.clean("the server redirects to " + to + "; set base_url to where it really is")
+		e.Text = clean("the server redirects to "+to+"; set base_url to where it really is", key)
 	}
 	return e
 }
@@ -54,6 +62,8 @@ func FaultOf(status int, code, words string) llm.Fault {
 		return llm.TooLarge
 	}
 	switch {
+	case refusesTools(status, words):
+		return llm.NoTools
 	case status == http.StatusUnauthorized:
 		return llm.Auth
 	case status == http.StatusForbidden:
@@ -110,6 +120,26 @@ func overflowSigns() []string {
 		"reduce the length of the messages", "token count exceeds", "exceeds the maximum number of tokens",
 		"too many tokens", "too large for model",
 	}
+}
+
+// refusesTools reports whether a server takes no tools for this model, or was started without what they need.
+func refusesTools(status int, words string) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+	default:
+		return false
+	}
+	return has(folded(words), []string{
+		"not support tools", "not support tool call", "not support tool use", "not support function call", "no endpoints found that support tool use",
+		"tools are not supported", "tools is not supported", "`tool calling` is not supported", "tool calling is not supported", "tool use is not supported",
+		"function calling is not supported", "function calling is not enabled", "is not supported for function calling",
+		"requires --enable-auto-tool-choice", "tools param requires --jinja",
+	})
+}
+
+// folded returns words in lower case and without short forms.
+func folded(words string) string {
+	return strings.NewReplacer("n't ", " not ", "n’t ", " not ").Replace(strings.ToLower(words))
 }
 
 // said returns the message and the code of an error's body: JSON in one of the usual shapes, or plain text.
@@ -170,7 +200,13 @@ func SaidIn(raw json.RawMessage) (words, code string, status int) {
 
 // StreamError returns the error for an error object in the stream of a response with status 200.
 func StreamError(raw json.RawMessage) *llm.Error {
+	return CodedError(raw, func(string) int { return 0 })
+}
+
+// CodedError is StreamError for a protocol whose codes mean a status; statusOf returns it, or 0.
+func CodedError(raw json.RawMessage, statusOf func(code string) int) *llm.Error {
 	words, code, status := SaidIn(raw)
+	status = cmp.Or(statusOf(code), status)
 	// The response itself had status 200, so the error's own status counts, if it has one.
 	fault := llm.Broken
 	switch {
@@ -213,29 +249,16 @@ func (s *Server) Cleaned(err error) error {
 	return err
 }
 
-// clean makes a server's message safe to store and show: valid UTF-8, short, on one line, without the key.
-func (s *Server) clean(words string) string {
-	if s.Config.APIKey != "" {
-		words = strings.ReplaceAll(words, s.Config.APIKey, "[the key]")
-	}
-	words = strings.Join(strings.Fields(strings.Map(shown, strings.ToValidUTF8(words, "\uFFFD"))), " ")
-	// The key is removed before the text is cut, so that no part of it stays at the end.
-	if runes := []rune(words); len(runes) > maxText {
-		words = string(runes[:maxText])
-	}
-	return words
-}
+// clean is the function clean with the server's key.
+func (s *Server) clean(words string) string { return clean(words, s.Config.APIKey) }
 
-// shown replaces characters that a terminal or chat would interpret: control characters, and marks that change the direction of text.
-func shown(r rune) rune {
-	switch {
-	case r == '\n' || r == '\t' || r == '\r':
-		return ' '
-	case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-		return '\uFFFD'
-	default:
-		return r
+// clean makes a server's message safe to store and show: short, on one line, without the key. The key is removed before the text is cut, so
+// that no part of it stays at the end.
+func clean(words, key string) string {
+	if key != "" {
+		words = strings.ReplaceAll(words, key, "[the key]")
 	}
+	return llm.Printable(words, maxText)
 }
 
 // retryAfter reads Retry-After in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds. A date is compared with

@@ -1,9 +1,9 @@
 // Package wire is what the backends that speak HTTP share: a request is posted and its stream of server-sent events read with a limit on
 // silences and sizes (exchange.go, events.go); statuses and error bodies become llm.Error, without the key (refusal.go); the parts of a
 // message become texts, images and documents (media.go, attach.go); counts of tokens are checked (usage.go); a server is asked for its
-// models (ask.go, collection.go).
+// models (ask.go, collection.go); what a server refuses by name is left out or fitted, once (adapt.go).
 //
-// It knows no protocol. One call is one attempt: the package never retries, never follows a redirect, and never reads the environment.
+// It knows no protocol. Every other refusal is final: the package never retries, never follows a redirect, and never reads the environment.
 package wire
 
 import (
@@ -55,7 +55,10 @@ func NewServer(c llm.Config) *Server {
 	if c.Now == nil {
 		c.Now = sys.RealClock().Wall
 	}
-	s := &Server{Config: c, web: withoutRedirects(client(c.HTTP)), Header: http.Header{}}
+	if c.Learned == nil {
+		c.Learned = &llm.Learned{}
+	}
+	s := &Server{Config: c, web: withoutRedirects(client(c)), Header: http.Header{}}
 	if c.APIKey != "" {
 		s.Header.Set("Authorization", "Bearer "+c.APIKey)
 	}
@@ -85,35 +88,29 @@ func address(c llm.Config) (*url.URL, error) {
 
 // Info describes the model.
 func (s *Server) Info() llm.Info {
-	return llm.Info{
+	i := llm.Info{
 		Provider: s.Config.Provider, Model: s.Config.Model, Server: s.Config.BaseURL + "#" + sys.Digest(s.Config.APIKey), Local: s.Local,
-		Context: s.window(), MaxOutput: s.Config.MaxOutput, Price: s.Config.Price,
+		Context: s.window(), MaxOutput: s.Limit(0), Price: s.Config.Price,
 	}
+	i.Few = s.Config.Tools == "few" || s.Config.Tools == "" && i.Small()
+	return i
 }
 
-// window returns the size of one request: what the server has told, else what is configured, else the usual size. A configured size
+// window returns the size of one request: what a refusal or the server's list has told, else what is configured, else the usual size. A configured size
 // below the server's own holds, because the owner may want shorter requests than possible.
 func (s *Server) window() int {
-	told := 0
-	if s.Config.Window != nil {
-		told = s.Config.Window()
-	}
-	switch {
-	case told <= 0:
+	told := s.Config.Learned.Request()
+	if told <= 0 {
 		return OrElse(s.Config.Context, s.Usual)
-	case s.Config.Context > 0:
-		return min(told, s.Config.Context)
-	default:
-		return told
 	}
+	return min(told, OrElse(s.Config.Context, told))
 }
 
 // Limit returns the limit of an answer of which the request asks for so many tokens; 0 asks for the model's own limit.
 func (s *Server) Limit(asked int) int {
-	if asked > 0 {
-		return min(s.Config.MaxOutput, asked)
-	}
-	return s.Config.MaxOutput
+	s.Config.Learned.Lock()
+	defer s.Config.Learned.Unlock()
+	return min(s.Config.MaxOutput, OrElse(asked, s.Config.MaxOutput), OrElse(s.Config.Learned.Output, s.Config.MaxOutput))
 }
 
 // OrElse returns v if it is positive, and the other value if not.
@@ -124,26 +121,27 @@ func OrElse[T int | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// client returns the given client, or a new one without a proxy.
-func client(given *http.Client) *http.Client {
-	if given != nil {
-		return given
-	}
-	c := &http.Client{}
-	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+// client returns a copy of the configured client, or a new one without a proxy. It is watched as the config says.
+func client(c llm.Config) *http.Client {
+	web := &http.Client{}
+	if c.HTTP != nil {
+		*web = *c.HTTP
+	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
 		t.Proxy = nil // the environment's proxy settings are ignored
-		c.Transport = t
+		web.Transport = t
 	}
-	return c
+	if c.Watch != nil {
+		web.Transport = c.Watch(web.Transport)
+	}
+	return web
 }
 
-// withoutRedirects returns a copy of the client that follows no redirect. A redirect would send the whole conversation to another address;
+// withoutRedirects lets the client follow no redirect. A redirect would send the whole conversation to another address;
 // instead the user sees the server's answer.
-func withoutRedirects(given *http.Client) *http.Client {
-	c := *given
+func withoutRedirects(c *http.Client) *http.Client {
 	if c.CheckRedirect == nil {
 		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
-	return &c
+	return c
 }

@@ -44,6 +44,7 @@ const (
 	HTTP500   Fault = "http500"
 	HTTP404   Fault = "http404"
 	Redirect  Fault = "redirect" // to another host
+	Page      Fault = "page"     // a web page
 )
 
 // Script is what a server does.
@@ -55,6 +56,7 @@ type Script struct {
 	PageSize   int                        // of the list; 0: one page
 	Endless    bool                       // the cursor of the list never ends
 	Results    map[string]json.RawMessage // the result by tool; default: a text "ok TOOL"
+	Answers    map[string]json.RawMessage // the result by method, in place of the honest one
 	Before     []json.RawMessage          // what it sends before the answer to a call; the text TOKEN becomes the call's token of progress
 	Faults     map[string]Fault           // by method, or "start"; of one tool's calls by "tools/call NAME"
 	Beside     Fault                      // what is wrong with the messages of Before: Cut, Double, Late, Half or Oversized
@@ -100,6 +102,9 @@ type request struct {
 
 // result is the honest answer to a request; nil: the server does not know the method.
 func (s Script) result(r request) json.RawMessage {
+	if one, ok := s.Answers[r.Method]; ok {
+		return one
+	}
 	switch r.Method {
 	case "server/discover":
 		if s.Old {

@@ -202,6 +202,7 @@ func (s Script) program(dir string, in io.Reader, out, errs io.Writer) {
 		os.Exit(1)
 	}
 	if s.Faults["start"] == Hang {
+		_, _ = io.WriteString(out, s.Stdout)
 		hang()
 	}
 	junk := filler(64 << 10)
@@ -313,6 +314,11 @@ func (v *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case Redirect:
 		http.Redirect(w, r, "http://127.0.0.1:1/elsewhere", http.StatusTemporaryRedirect)
+		return
+	}
+	if s.Faults[m.Method] == Page {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<html><body>Welcome</body></html>")) // the client sees it
 		return
 	}
 	kind := "text/event-stream"

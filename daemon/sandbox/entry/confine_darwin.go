@@ -1,4 +1,4 @@
 package entry
 
 // confine does nothing: sandbox-exec has already confined the process.
-func (o order) confine() string { return "" }
+func (o *order) confine() string { return "" }

@@ -8,8 +8,7 @@ import (
 // Constants of Linux that package syscall lacks. They have the same value on every processor that hob is built for.
 const (
 	setNoNewPrivs   = 38       // PR_SET_NO_NEW_PRIVS
-	setSeccomp      = 22       // PR_SET_SECCOMP
-	filterMode      = 2        // SECCOMP_MODE_FILTER
+	setFilter       = 1        // SECCOMP_SET_MODE_FILTER
 	landlockCreate  = 444      // landlock_create_ruleset
 	landlockAdd     = 445      // landlock_add_rule
 	landlockSelf    = 446      // landlock_restrict_self
@@ -23,10 +22,14 @@ const (
 
 // confine checks the view of this process and applies Landlock and seccomp to its thread. The kernel keeps both over the exec, which ends
 // all other threads. The result is an error text; "" is success.
-func (o order) confine() string {
+func (o *order) confine() string {
 	// Descriptors first: an open folder would make all checks of paths pointless.
 	closeRest()
 	terminal()
+	// A crash must not start the machine's handler of core dumps, which often runs as root.
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+		return "core dumps: " + err.Error()
+	}
 	// The table of mounts is read once, for all checks below.
 	all, why := mounts()
 	if why != "" {
@@ -55,7 +58,7 @@ func (o order) confine() string {
 		// Landlock comes first, because after the filter this process makes hardly any calls.
 		case Seccomp:
 			if why = l.restrict(); why == "" {
-				why = filter(r.data)
+				o.listener, why = filter(r.data)
 			}
 		default:
 			why = "unknown record " + string(r.tag)
@@ -157,15 +160,17 @@ func (l *landlock) restrict() string {
 // instructionSize is the size of struct sock_filter, in bytes.
 const instructionSize = 8
 
-// filter applies a seccomp filter. After it the process calls only write, execve and exit.
-func filter(code []byte) string {
+// filter applies a seccomp filter. After it the process calls only write, sendmsg, execve and exit. The listener is 0 if no flag asks for it.
+func filter(data []byte) (listener int, why string) {
+	flags, code := number(data, 8), data[8:]
 	// The layout of struct sock_fprog: the number of instructions, then their address.
 	prog := struct {
 		size uint16
 		code *byte
 	}{uint16(len(code) / instructionSize), &code[0]} // #nosec G115 -- some hundred
-	if _, _, errno := syscall.Syscall6(syscall.SYS_PRCTL, setSeccomp, filterMode, uintptr(unsafe.Pointer(&prog)), 0, 0, 0); errno != 0 { // #nosec G103 -- the call's own form
-		return "seccomp: " + errno.Error()
+	fd, _, errno := syscall.Syscall(callSeccomp, setFilter, uintptr(flags), uintptr(unsafe.Pointer(&prog))) // #nosec G103 -- the call's own form
+	if errno != 0 {
+		return 0, "seccomp: " + errno.Error()
 	}
-	return ""
+	return int(fd), "" // #nosec G115 -- a descriptor
 }

@@ -39,7 +39,9 @@ func serve(word string) (code int, why string) {
 		return 127, "run " + o.argv[0] + ": not found"
 	}
 	// hob reads Ready from the pipe and knows that a later failure is that of the command.
-	write(Status, Ready)
+	if why := o.ready(); why != "" {
+		return 125, "cannot be confined: " + why
+	}
 	err := syscall.Exec(program, o.argv, o.env) // #nosec G204 -- the command that hob was asked to run
 	code = 126
 	if err == syscall.ENOENT {
@@ -52,6 +54,21 @@ func serve(word string) (code int, why string) {
 type order struct {
 	argv, env []string
 	rules     []record // checks and restrictions, which confine carries out in this order
+	listener  int      // for the calls that hob decides about; 0: none
+}
+
+// ready reports to hob that the command begins. It fails if hob has died: nothing else would end the command then.
+func (o *order) ready() string {
+	var err error
+	if o.listener == 0 {
+		_, err = syscall.Write(Status, []byte(Ready))
+	} else { // the kernel made the listener close-on-exec
+		err = syscall.Sendmsg(Status, []byte(Ready), syscall.UnixRights(o.listener), nil, 0)
+	}
+	if err != nil {
+		return "report to hob: " + err.Error()
+	}
+	return ""
 }
 
 // record is one instruction that is not part of the command line or environment.

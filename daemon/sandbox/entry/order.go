@@ -8,13 +8,13 @@ package entry
 // of the order.
 const (
 	Variable = "HOB_ENTER"
-	Spelled  = "3"
+	Spelled  = "4"
 )
 
 // The descriptors that such a process inherits.
 const (
 	Descriptor = 3 // a file with the order, read from its beginning
-	Status     = 4 // a pipe; Ready is written to it after all checks, right before the process becomes the command
+	Status     = 4 // a pipe or socket; Ready is written to it after all checks, right before the process becomes the command
 )
 
 // Ready is the text that the process writes to Status.
@@ -30,7 +30,7 @@ const (
 	State    = 's' // device and inode of hob's state folder; then its device from mountinfo, NUL, and its path in that file system; then the paths in it that views show, each after a NUL. No mount may show anything else of it
 	Landlock = 'l' // the attributes of a rule set in the kernel's format
 	Allow    = 'w' // rights for a folder, rights for a file; then the path below which Landlock grants them, if it exists
-	Seccomp  = 'f' // a filter in the kernel's format
+	Seccomp  = 'f' // flags, then a filter in the kernel's format. If a flag asks for a listener, that goes to Status with Ready
 )
 
 // head is the size of a record's header: the tag, and the size of the data in 4 bytes.

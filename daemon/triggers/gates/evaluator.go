@@ -35,23 +35,16 @@ type Setting struct {
 
 // Evaluator evaluates gates. Every field but Marked must be set. It is safe for concurrent use.
 type Evaluator struct {
-	Setting    func() Setting                                           // read at each look
-	AgentBusy  func(ctx context.Context, now time.Time) (bool, error)   // a turn runs, or the owner waits for one
-	NoModelFor func(prompt string) bool                                 // no model is there that could do what a prompt says
-	Record     func(ctx context.Context, changes ...tools.Change) error // stores the marks of files that a command wrote
-	Now        func() time.Time                                         //
-	Spawn      *sys.Group                                               //
-	Registry   *runtime.Registry                                        // of background commands, whose files may be foreign
-	Marked     func() []string                                          // paths that hold foreign text
-	Environ    []string                                                 // hob's own environment, of which little is handed on
-	Instance   string                                                   // marks hob's processes
-}
-
-// Asked reports whether HEARTBEAT.md asks for something.
-// An error counts as no, because a list of jobs must not fail for it.
-func (e *Evaluator) Asked(ctx context.Context) bool {
-	t, err := e.Content(ctx, scheduler.Job{Gate: scheduler.Gate{Content: "HEARTBEAT.md"}})
-	return err == nil && !t.Empty()
+	Setting   func() Setting                                           // read at each look
+	AgentBusy func(ctx context.Context, now time.Time) (bool, error)   // a turn runs, or the owner waits for one
+	NoModel   func() bool                                              // no model is connected
+	Record    func(ctx context.Context, changes ...tools.Change) error // stores the marks of files that a command wrote
+	Now       func() time.Time                                         //
+	Spawn     *sys.Group                                               //
+	Registry  *runtime.Registry                                        // of background commands, whose files may be foreign
+	Marked    func() []string                                          // paths that hold foreign text
+	Environ   []string                                                 // hob's own environment, of which little is handed on
+	Instance  string                                                   // marks hob's processes
 }
 
 // Limits of one check.
@@ -70,7 +63,7 @@ func (e *Evaluator) Busy(ctx context.Context, j scheduler.Job) (string, error) {
 	case busy:
 		return "hob is busy", nil
 	// A run without a model could only fail.
-	case e.NoModelFor(j.Prompt):
+	case event.AsksModel(j.Prompt, j.Plain) && e.NoModel():
 		return "no model is connected", nil
 	default:
 		return "", nil

@@ -69,7 +69,7 @@ func newPlace(t *testing.T, mode sandbox.Mode) *place {
 		Setting: func() gates.Setting {
 			return gates.Setting{Guard: guard, Sandbox: closed, Open: func(context.Context) *sandbox.Sandbox { return box(true) }, Networks: p.networks}
 		},
-		AgentBusy: func(context.Context, time.Time) (bool, error) { return false, nil }, NoModelFor: func(string) bool { return false },
+		AgentBusy: func(context.Context, time.Time) (bool, error) { return false, nil }, NoModel: func() bool { return false },
 		Record: func(_ context.Context, changes ...tools.Change) error {
 			p.marks = append(p.marks, changes...)
 			return nil
@@ -154,7 +154,7 @@ func TestCommand(t *testing.T) {
 // S1: what steers loaders and interpreters reaches no gate from hob's own environment; a gate has no other one.
 func TestS1AGateInheritsNothingThatSteers(t *testing.T) {
 	p := confinedOrSkip(t)
-	p.Environ = append(os.Environ(), "LD_PRELOAD=/x.so", "LD_AUDIT=/x.so", "GLIBC_TUNABLES=x", "GCONV_PATH=/x", "BASH_ENV=/x", "ENV=/x", "PYTHONSTARTUP=/x", "HOB_ENTER=3")
+	p.Environ = append(os.Environ(), "LD_PRELOAD=/x.so", "LD_AUDIT=/x.so", "GLIBC_TUNABLES=x", "GCONV_PATH=/x", "BASH_ENV=/x", "ENV=/x", "PYTHONSTARTUP=/x", "HOB_ENTER=4")
 	out, err := p.Command(t.Context(), job(scheduler.Gate{Command: "env | grep -E '^(LD_|GLIBC|GCONV|BASH_ENV|ENV|PYTHON|HOB_ENTER)'"}))
 	if err != nil || out.Code != 1 {
 		t.Errorf("%+v %v", out, err)
@@ -367,11 +367,11 @@ func TestManyFiles(t *testing.T) {
 func TestContent(t *testing.T) {
 	p := newPlace(t, sandbox.Auto)
 	j := job(scheduler.Gate{Content: "HEARTBEAT.md"})
-	if text, err := p.Content(t.Context(), j); err != nil || text != (gate.Text{}) || p.Asked(t.Context()) {
+	if text, err := p.Content(t.Context(), j); err != nil || text != (gate.Text{}) {
 		t.Errorf("missing: %+v, %v", text, err)
 	}
 	path := p.put("HEARTBEAT.md", " \n# x\nfeed\xff the cat\n\n")
-	if text, err := p.Content(t.Context(), j); err != nil || text.Text != "# x\nfeed\uFFFD the cat" || text.Foreign != "" || !p.Asked(t.Context()) {
+	if text, err := p.Content(t.Context(), j); err != nil || text.Text != "# x\nfeed\uFFFD the cat" || text.Foreign != "" {
 		t.Errorf("%+v, %v", text, err)
 	}
 	p.marked = path
@@ -409,7 +409,7 @@ func TestBusy(t *testing.T) {
 		want          string
 	}{{false, false, ""}, {true, true, "hob is busy"}, {false, true, "no model is connected"}} {
 		p.Evaluator.AgentBusy = func(context.Context, time.Time) (bool, error) { return c.busy, nil }
-		p.NoModelFor = func(string) bool { return c.noModel }
+		p.NoModel = func() bool { return c.noModel }
 		if why, err := p.Busy(t.Context(), scheduler.Job{}); err != nil || why != c.want {
 			t.Errorf("%+v: %q, %v", c, why, err)
 		}
@@ -438,7 +438,7 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	i, err := p.Judge(t.Context(), call, "url:http://192.168.1.1/x\nfiles:~/.ssh/*,in/**", false)
-	if err != nil || !i.Private || !slices.Equal(i.Hosts, []string{"192.168.1.1"}) || len(i.Paths) != 2 || i.Paths[0].Area != tools.Sensitive || i.Paths[1].Path != filepath.Join(p.space, "in") {
+	if err != nil || !i.Private || !slices.Equal(i.Hosts, []string{"192.168.1.1:80"}) || len(i.Paths) != 2 || i.Paths[0].Area != tools.Sensitive || i.Paths[1].Path != filepath.Join(p.space, "in") {
 		t.Errorf("%+v, %v", i, err)
 	}
 	if i, err := p.Judge(t.Context(), call, "rm -rf /", false); err != nil || i.Denied == "" {

@@ -66,7 +66,7 @@ func asking(g scheduler.Gate, i *tools.Intent) error {
 	if !slices.Contains(i.Scopes, tools.Net) {
 		i.Scopes = append(i.Scopes, tools.Net)
 	}
-	i.Hosts, i.Links, i.Private = append(i.Hosts, host), append(i.Links, link), i.Private || netguard.Private(host)
+	i.Hosts, i.Links, i.Private = append(i.Hosts, netguard.HostPort(link)), append(i.Links, link), i.Private || netguard.Private(host)
 	return nil
 }
 

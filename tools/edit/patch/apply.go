@@ -40,7 +40,7 @@ func (s Section) Apply(old string) (string, error) {
 // a hunk without old lines before the named line, but diff means after it, so exact refuses those.
 func (s Section) exact(old string) (string, bool) {
 	for _, frag := range s.diff.TextFragments {
-		if frag.OldLines == 0 && frag.OldPosition > 0 {
+		if frag.OldLines == 0 && frag.OldPosition > 0 || numberless(frag) {
 			return "", false
 		}
 	}
@@ -91,9 +91,13 @@ func (s Section) cuts(src source) ([]cut, error) {
 	var all []cut
 	at := 0
 	for i, h := range s.Hunks {
+		done := at // where the last hunk ended
 		// The @@ lines come first. Each is searched after the one before it.
 		for _, context := range h.Context {
 			found, ok := seek(src.lines, []string{context}, at, 0, false)
+			if !ok && h.Only { // the header of a hunk may name a function in other words
+				continue
+			}
 			if !ok {
 				return nil, s.miss(i, src, fmt.Sprintf("the line %q of its @@ header is not in the file after line %d", short(context), at), []string{context})
 			}
@@ -104,6 +108,9 @@ func (s Section) cuts(src source) ([]cut, error) {
 			to := len(src.lines)
 			if s.diff != nil {
 				to = min(h.At, to)
+			}
+			if h.Only && len(src.lines) > 0 {
+				return nil, s.miss(i, src, "it has neither line numbers nor lines of the file, so nothing says where it belongs", nil)
 			}
 			all = append(all, cut{to, to, lines, i})
 			continue
@@ -116,6 +123,9 @@ func (s Section) cuts(src source) ([]cut, error) {
 		}
 		if !ok {
 			return nil, s.miss(i, src, notFound(h, at), wanted(lines))
+		}
+		if _, again := seek(src.lines, wanted(lines), found+1, 0, false); again && h.Only && at == done {
+			return nil, s.miss(i, src, "its @@ has no line numbers, and its lines are in the file more than once", nil)
 		}
 		all = append(all, cutsOf(lines, found, i)...)
 		at = found + len(wanted(lines))

@@ -41,6 +41,7 @@ type Hunk struct {
 	Context []string // lines somewhere before it, to be found one after the other
 	Lines   []Line
 	End     bool // it must match the end of the file
+	Only    bool // it must match in one place only; its header in a unified diff has no line numbers
 	At      int  // the line number in a unified diff, from 1; 0: unknown
 	Line    int  // of its first line in the patch, from 1
 }

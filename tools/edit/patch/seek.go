@@ -3,37 +3,25 @@ package patch
 import (
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"hob/daemon/text"
 )
 
 // normalizers returns the ways to compare a line of a file with one of a patch, the strictest
 // first: exactly, without trailing white space, without surrounding white space, and with
-// typographic punctuation replaced by ASCII.
+// typographic punctuation replaced by ASCII and letters composed.
 func normalizers() []func(string) string {
 	return []func(string) string{
 		func(s string) string { return s },
 		func(s string) string { return strings.TrimRightFunc(s, isSpace) },
 		strings.TrimSpace,
-		func(s string) string { return strings.Map(ascii, strings.TrimSpace(s)) },
+		func(s string) string { return norm.NFC.String(strings.Map(text.ASCII, strings.TrimSpace(s))) },
 	}
 }
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) }
-
-// ascii replaces a typographic dash, quotation mark or space by its ASCII counterpart.
-func ascii(r rune) rune {
-	switch {
-	case r >= '\u2010' && r <= '\u2015', r == '\u2212':
-		return '-'
-	case r >= '\u2018' && r <= '\u201b':
-		return '\''
-	case r >= '\u201c' && r <= '\u201f':
-		return '"'
-	case r == '\u00a0', r >= '\u2002' && r <= '\u200a', r == '\u202f', r == '\u205f', r == '\u3000':
-		return ' '
-	default:
-		return r
-	}
-}
 
 // seek finds want in lines, at start or later; with end only at the end. A stricter comparison
 // anywhere wins over a nearer place. near is the expected line, from 1: if it is given, the nearest

@@ -83,7 +83,10 @@ func sectionOf(f *gitdiff.File, git bool, at *[]int) (Section, error) {
 	}
 	// The hunks become lines that seek can search, in case the diff does not fit exactly.
 	for _, frag := range f.TextFragments {
-		h := Hunk{At: int(frag.OldPosition)}
+		h := Hunk{At: int(frag.OldPosition), Only: numberless(frag) && s.Kind == Update}
+		if h.Only && frag.Comment != "" {
+			h.Context = []string{frag.Comment}
+		}
 		if len(*at) > 0 {
 			h.Line, *at = (*at)[0], (*at)[1:]
 		}
@@ -146,12 +149,25 @@ func names(f *gitdiff.File, git bool) (old, name string) {
 	return trim(old), trim(name)
 }
 
+// numberless reports whether the header of a hunk had no line numbers, so that recount wrote zeros.
+func numberless(frag *gitdiff.TextFragment) bool {
+	return frag.OldPosition == 0 && frag.NewPosition == 0
+}
+
 // recount corrects the line counts in hunk headers. People and models who write diffs by hand often
-// count wrong.
+// count wrong, or write no numbers: "@@ @@", "@@ ... @@", "@@ func f() @@", or no header at all.
 func recount(text string) string {
 	lines := strings.SplitAfter(text, "\n")
+	bare := !strings.Contains(text, "\n"+placeMark)
 	for i := range lines {
 		m := hunkHeader().FindStringSubmatch(strings.TrimRight(lines[i], "\r\n"))
+		if place := strings.Trim(strings.ReplaceAll(lines[i], placeMark, " "), " \t\r\n.…-+,"); m == nil && strings.HasPrefix(lines[i], placeMark) {
+			m = []string{"", "0", "0", " " + place}
+		}
+		if bare && i > 0 && strings.HasPrefix(lines[i-1], "--- ") && strings.HasPrefix(lines[i], "+++ ") {
+			old, now := count(lines[i+1:])
+			lines[i] += fmt.Sprintf("@@ -0,%d +0,%d @@\n", old, now)
+		}
 		if m == nil {
 			continue
 		}
@@ -173,8 +189,8 @@ func count(lines []string) (old, now int) {
 		}
 		switch {
 		// A removed line may begin with "-- ". It is a file header only if +++ and @@ lines follow.
-		case line == "", strings.HasPrefix(line, "@@ "), strings.HasPrefix(line, "diff --git "),
-			strings.HasPrefix(line, "--- ") && strings.HasPrefix(next, "+++ ") && strings.HasPrefix(third, "@@ -"):
+		case line == "", strings.HasPrefix(line, placeMark), strings.HasPrefix(line, "diff --git "),
+			strings.HasPrefix(line, "--- ") && strings.HasPrefix(next, "+++ ") && strings.HasPrefix(third, placeMark):
 			return old, now
 		// "\ No newline at end of file" belongs to neither side.
 		case line[0] == '\\':

@@ -30,7 +30,7 @@ const (
 // most returns how many bytes of memory reading a kind may take. The pixels of a picture are
 // bounded in advance (see package picture).
 func most(kind Kind) uint64 {
-	if kind == Picture {
+	if kind == Picture || kind == Drawing {
 		return 82 << 20
 	}
 	return 60 << 20
@@ -45,6 +45,7 @@ const (
 	Word     Kind = "word"     //
 	Notebook Kind = "notebook" //
 	Picture  Kind = "picture"  //
+	Drawing  Kind = "drawing"  // a picture that is encoded anew
 	Page     Kind = "page"     // a web page: its address, and its Content-Type
 )
 
@@ -69,7 +70,7 @@ func (j job) begin(o Opening) error { return json.NewEncoder(j.w).Encode(o) }
 
 // readers maps each kind to its reader.
 func readers() map[Kind]reader {
-	return map[Kind]reader{PDF: {1, readPDF}, Word: {0, readWord}, Notebook: {0, readNotebook}, Picture: {0, readPicture}, Page: {2, readPage}}
+	return map[Kind]reader{PDF: {1, readPDF}, Word: {0, readWord}, Notebook: {0, readNotebook}, Picture: {0, pictures(picture.Fit)}, Drawing: {0, pictures(picture.Redraw)}, Page: {2, readPage}}
 }
 
 // reader reads one kind, which takes this number of arguments.
@@ -218,15 +219,17 @@ func readPDF(j job) error {
 	return b.write(j.w, want, all)
 }
 
-// readPicture writes a picture that is fit to be shown.
-func readPicture(j job) error {
-	shown, err := picture.Fit(j, j.size)
-	if err != nil {
+// pictures returns the reader that writes what fit makes of a picture.
+func pictures(fit func(r io.ReaderAt, size int64) (picture.Shown, error)) func(job) error {
+	return func(j job) error {
+		shown, err := fit(j, j.size)
+		if err != nil {
+			return err
+		}
+		if err := j.begin(Opening{Picture: &shown}); err != nil {
+			return err
+		}
+		_, err = j.w.Write(shown.Data)
 		return err
 	}
-	if err := j.begin(Opening{Picture: &shown}); err != nil {
-		return err
-	}
-	_, err = j.w.Write(shown.Data)
-	return err
 }

@@ -1,8 +1,6 @@
 package document
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -18,9 +16,9 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
-	"golang.org/x/net/html/charset"
 
 	"hob/daemon/sys"
+	"hob/daemon/text"
 )
 
 // Limits of the work on one page.
@@ -37,57 +35,22 @@ func readPage(j job) error {
 	if err != nil {
 		return fmt.Errorf("read the address of a page: %w", err)
 	}
-	r, err := decoder(io.NewSectionReader(j, 0, j.size), j.args[1])
+	raw, err := io.ReadAll(io.LimitReader(io.NewSectionReader(j, 0, j.size), maxMarkup))
 	if err != nil {
-		return err
+		return fmt.Errorf("read the page: %w", err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, maxMarkup))
-	if err != nil {
-		return fmt.Errorf("decode the text: %w", err)
-	}
-	title, text := markdown(at, whole8(raw))
+	title, page := markdown(at, Decode(j.args[1], raw))
 	if err := j.begin(Opening{Title: title}); err != nil {
 		return err
 	}
-	_, err = io.WriteString(j.w, text)
+	_, err = io.WriteString(j.w, page)
 	return err
 }
 
-// Decode converts bytes to text. The character set is the declared one, the one of a byte order
-// mark or in the page, or UTF-8 if the bytes are valid (https://encoding.spec.whatwg.org).
-func Decode(contentType string, body []byte) (string, error) {
-	_, params, err := mime.ParseMediaType(contentType)
-	markup := strings.Contains(contentType, "html") || strings.Contains(contentType, "xml")
-	// HTML and XML may declare their character set inside, so those go through the detection.
-	if (err != nil || params["charset"] == "") && !markup && utf8.Valid(body) {
-		return strings.TrimPrefix(string(body), "\ufeff"), nil
-	}
-	r, err := decoder(bytes.NewReader(body), contentType)
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return "", fmt.Errorf("decode the text: %w", err)
-	}
-	return whole8(text), nil
-}
-
-// decoder returns a reader that converts to UTF-8.
-func decoder(r io.Reader, contentType string) (io.Reader, error) {
-	d, err := charset.NewReader(r, contentType)
-	if errors.Is(err, io.EOF) {
-		return strings.NewReader(""), nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find the character set: %w", err)
-	}
-	return d, nil
-}
-
-// whole8 returns valid UTF-8 without a byte order mark.
-func whole8(text []byte) string {
-	return strings.TrimPrefix(strings.ToValidUTF8(string(text), "\uFFFD"), "\ufeff")
+// Decode converts the body of an answer to text, by its type, a byte order mark, or what HTML and XML say about themselves.
+func Decode(contentType string, body []byte) string {
+	_, params, _ := mime.ParseMediaType(contentType)
+	return text.Declared(params["charset"], strings.Contains(contentType, "html") || strings.Contains(contentType, "xml"), body)
 }
 
 // blanks matches two or more empty lines.

@@ -56,8 +56,8 @@ func Read(ctx context.Context, helper []string, in io.Reader, use func(o Opening
 	}
 }
 
-// Show returns the picture that a helper makes of a file.
-func Show(ctx context.Context, helper []string, in io.Reader) (shown picture.Shown, err error) {
+// Show returns the picture that a helper makes of a file. kind is Picture or Drawing.
+func Show(ctx context.Context, helper []string, in io.Reader, kind Kind) (shown picture.Shown, err error) {
 	err = Read(ctx, helper, in, func(o Opening, data io.Reader) error {
 		if o.Picture == nil {
 			return fmt.Errorf("%w: it does not say what picture it is", ErrHelper)
@@ -65,7 +65,7 @@ func Show(ctx context.Context, helper []string, in io.Reader) (shown picture.Sho
 		shown = *o.Picture
 		shown.Data, err = io.ReadAll(data)
 		return err
-	}, Picture)
+	}, kind)
 	return shown, err
 }
 

@@ -88,7 +88,12 @@ func Known(head []byte) bool {
 // Fit prepares a picture. It decodes the whole picture even if the file can be shown unchanged,
 // because a server refuses a whole conversation over one broken picture. Errors: ErrFormat,
 // ErrLarge, or those of r.
-func Fit(r io.ReaderAt, size int64) (s Shown, err error) {
+func Fit(r io.ReaderAt, size int64) (Shown, error) { return fit(r, size, false) }
+
+// Redraw is Fit for a picture that is always drawn and encoded anew, as PNG or JPEG: nothing but the pixels of its first frame is left.
+func Redraw(r io.ReaderAt, size int64) (Shown, error) { return fit(r, size, true) }
+
+func fit(r io.ReaderAt, size int64, anew bool) (s Shown, err error) {
 	if size > maxFile {
 		return s, fmt.Errorf("%w: its file has more than %d MB", ErrLarge, maxFile>>20)
 	}
@@ -113,7 +118,7 @@ func Fit(r io.ReaderAt, size int64) (s Shown, err error) {
 	b := img.Bounds()
 	s.Width, s.Height = b.Dx(), b.Dy()
 	// A file that is small, upright and accepted by servers is sent as it is: to encode it again would lose quality.
-	if as := "image/" + f.name; turn == upright && max(b.Dx(), b.Dy()) <= MaxSide && size <= maxShown && sendable(as) {
+	if as := "image/" + f.name; !anew && turn == upright && max(b.Dx(), b.Dy()) <= MaxSide && size <= maxShown && sendable(as) {
 		s.MIME, s.Data = as, make([]byte, size)
 		_, err = io.ReadFull(io.NewSectionReader(r, 0, size), s.Data)
 		return s, err

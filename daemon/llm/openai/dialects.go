@@ -1,0 +1,95 @@
+package openai
+
+import "slices"
+
+// This file lists what models and their servers write into the text of an answer although it is not the answer, because the server does not
+// translate what the model's template makes it write. What is beyond the text (indexes, ids, types) is in calls.go and decode.go:
+//
+//	what                                                  seen from
+//	several calls with index 0, or without an index       Ollama (ollama/ollama#15457, #7881), Gemini's compatible API, LiteLLM
+//	the index counts something else than the calls        SGLang (sgl-project/sglang#6310), some vLLM parsers
+//	"{}" first and the arguments later                    LM Studio, Anthropic by LiteLLM
+//	each piece repeats the arguments so far               DashScope without incremental output, some proxies
+//	numbers as texts, a finish reason as an object        One API, New API and other gateways
+//	"[DONE]" without a finish reason                      older llama.cpp and TGI, proxies
+//	half of a surrogate pair at the end of a chunk        LM Studio, KoboldCpp
+//	function_call in place of tool_calls                  LocalAI, Xinference, older Azure versions
+
+// blockKind says what a block holds.
+type blockKind int
+
+const (
+	thinking blockKind = iota + 1 // private
+	calling                       // a tool call
+	nothing                       // only a mark, without content
+)
+
+// block is what stands between two marks in a text.
+type block struct {
+	kind        blockKind
+	open, close string // close "": to the end of the answer
+	special     bool   // the marks are special tokens, which nobody writes by chance
+}
+
+// dialects lists the blocks, with the models whose templates write them.
+func dialects() []block {
+	return []block{
+		{thinking, "<think>", "</think>", false},                       // DeepSeek R1, Qwen 3, GLM, MiniMax, Magistral by some servers
+		{thinking, "<thinking>", "</thinking>", false},                 // Claude by proxies, fine-tunes
+		{thinking, "<thought>", "</thought>", false},                   // Gemini's compatible API
+		{thinking, "<reasoning>", "</reasoning>", false},               // fine-tunes for reasoning
+		{thinking, "<seed:think>", "</seed:think>", true},              // Seed-OSS
+		{thinking, "[THINK]", "[/THINK]", true},                        // Magistral
+		{thinking, "◁think▷", "◁/think▷", true},                        // Kimi-VL
+		{thinking, "<|begin_of_thought|>", "<|end_of_thought|>", true}, // OpenThinker
+		{thinking, "<|START_THINKING|>", "<|END_THINKING|>", true},     // Command A
+		{thinking, "<|channel|>analysis<|message|>", "<|end|>", true},  // gpt-oss (harmony)
+		{thinking, "<|start|>assistant<|channel|>analysis<|message|>", "<|end|>", true},
+		{thinking, "<|channel>thought", "<channel|>", true}, // Gemma 4
+
+		{calling, "<tool_call>", "</tool_call>", false},                               // Hermes, Qwen, GLM
+		{calling, "<function=", "</function>", false},                                 // Qwen 3 Coder, Llama 3.1
+		{calling, "<function_calls>", "</function_calls>", false},                     // Claude by proxies
+		{calling, "<minimax:tool_call>", "</minimax:tool_call>", true},                // MiniMax M2
+		{calling, "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", true}, // Kimi K2
+		{calling, "<|tool_call_section_begin|>", "<|tool_call_section_end|>", true},   // Kimi K2, sometimes
+		{calling, "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", true},                 // DeepSeek
+		{calling, "[TOOL_CALLS]", "", true},                                           // Mistral
+		{calling, "<|python_tag|>", "", true},                                         // Llama 3
+		{calling, "<|channel|>commentary to=", "<|call|>", true},                      // gpt-oss
+		{calling, "<|start|>assistant<|channel|>commentary to=", "<|call|>", true},    // gpt-oss
+		{calling, "<|START_ACTION|>", "<|END_ACTION|>", true},                         // Command A
+
+		{nothing, "<|start|>assistant<|channel|>final<|message|>", "", true},
+		{nothing, "<|channel|>final<|message|>", "", true},
+		{nothing, "<|start|>assistant<|channel|>commentary<|message|>", "", true},
+		{nothing, "<|channel|>commentary<|message|>", "", true},
+		{nothing, "<|im_start|>assistant\n", "", true},
+		{nothing, "<|begin_of_solution|>", "", true},
+		{nothing, "<|START_RESPONSE|>", "", true},
+	}
+}
+
+// ends lists the control words that end an answer. They are removed from its end only.
+func ends() []string {
+	return []string{
+		"<|im_end|>", "<|end|>", "<|return|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<end_of_turn>", "<turn|>",
+		"<｜end▁of▁sentence｜>", "<|end_of_solution|>", "<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<|eot|>", "<|user|>", "<|observation|>", "[e~[",
+	}
+}
+
+// opening returns the mark that a closing mark of thinking belongs to.
+func opening(closing string) string {
+	list := dialects()
+	return list[slices.IndexFunc(list, func(b block) bool { return b.kind == thinking && b.close == closing })].open
+}
+
+// closings lists the marks that end thinking. Some templates put the opening mark into the prompt, so that only this one is in the answer.
+func closings() (list []string) {
+	for _, b := range dialects() {
+		if b.kind == thinking && b.close != "<|end|>" && !slices.Contains(list, b.close) {
+			list = append(list, b.close)
+		}
+	}
+	return list
+}

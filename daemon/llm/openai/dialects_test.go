@@ -1,0 +1,268 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"hob/daemon/llm"
+)
+
+// toolPiece is a piece of one tool call; "-" leaves a field out.
+func toolPiece(index, id, name, args string) string {
+	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) } // a string has no error
+	fields, function := []string{`"type":"function"`}, []string{}
+	if index != "-" {
+		fields = append(fields, `"index":`+index)
+	}
+	if id != "-" {
+		fields = append(fields, `"id":`+quoted(id))
+	}
+	if name != "-" {
+		function = append(function, `"name":`+quoted(name))
+	}
+	if args != "-" {
+		function = append(function, `"arguments":`+quoted(args))
+	}
+	return callsTool(`{` + strings.Join(append(fields, `"function":{`+strings.Join(function, ",")+`}`), ",") + `}`)
+}
+
+// short writes calls as "name args" lines.
+func short(calls []llm.Call) string {
+	var lines []string
+	for _, c := range calls {
+		lines = append(lines, c.Name+" "+string(c.Args))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// cuts yields the places at which a text can be cut.
+func cuts(s string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for at := range s + " " {
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// The index and the id of a tool call cannot be relied on.
+func TestCallsOfServersThatCountWrongly(t *testing.T) {
+	const a, b = `read {"path":"a.txt"}`, `read {"path":"b.txt"}`
+	p := toolPiece
+	for name, c := range map[string]struct {
+		want   string
+		chunks []string
+	}{
+		"the second call goes on at an index of its own (SGLang)": {a + "\n" + b, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("0", "B", "read", ""), p("1", "-", "-", `{"path":"b`), p("1", "-", "-", `.txt"}`)}},
+		"a known id wins over the index":                          {a, []string{p("0", "A", "read", ""), p("1", "A", "-", `{"path":"a.txt"}`)}},
+		"an empty piece at the end (vLLM)":                        {a, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("1", "", "", "")}},
+		"a placeholder (LM Studio)":                               {a, []string{p("0", "A", "read", `{}`), p("0", "-", "-", `{"path":"a.txt"}`)}},
+		"a placeholder, with the name again":                      {a, []string{p("0", "A", "read", `{}`), p("0", "A", "read", `{"path":"a.txt"}`)}},
+		"null as a placeholder":                                   {a, []string{p("0", "A", "read", `null`), p("0", "", "", `{"path":"a.txt"}`)}},
+		"cumulative (DashScope)":                                  {a, []string{p("0", "A", "read", `{"pa`), p("0", "A", "read", `{"path":"a`), p("0", "A", "read", `{"path":"a.txt"}`)}},
+		"cumulative, without an id or an index":                   {a, []string{p("-", "-", "read", `{"pa`), p("-", "-", "read", `{"path":"a.txt"}`)}},
+		"all of it again at the end":                              {a, []string{p("0", "A", "read", `{"path":`), p("0", "-", "-", `"a.txt"}`), p("0", "-", "-", `{"path":"a.txt"}`)}},
+		"cumulative, but the key stands within itself":            {`read {"path":{"path":1}}`, []string{p("0", "A", "read", `{"path":`), p("0", "-", "-", `{"path":1}}`)}},
+		"the name again with each piece":                          {a, []string{p("0", "A", "read", `{"path":`), p("0", "A", "read", `"a.txt"}`)}},
+		"the name again, without an id or an index":               {a, []string{p("-", "-", "read", `{"path":`), p("-", "-", "read", `"a.txt"}`)}},
+		"the id comes late (Gemini)":                              {a, []string{p("0", "-", "read", `{"path":`), p("0", "A", "-", `"a.txt"}`)}},
+		"the index counts from 1":                                 {a, []string{p("1", "A", "read", ""), p("1", "-", "-", `{"path":"a.txt"}`)}},
+		"an id alone":                                             {a, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("1", "B", "-", "")}},
+		"no object around the function (One API)":                 {a, []string{callsTool(`{"index":0,"id":"A","name":"read","arguments":"{\"path\":\"a.txt\"}"}`)}},
+		"an id that is a number":                                  {a, []string{callsTool(`{"index":0,"id":7,"function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}`)}},
+		"an empty name first (jjang-ai/vmlx#244)":                 {a, []string{p("0", "A", "", ""), p("0", "A", "read", `{"path":"a.txt"}`)}},
+		"an empty id in the later pieces (DashScope)":             {a, []string{p("0", "A", "read", ""), p("0", "", "-", `{"path":`), p("0", "", "-", `"a.txt"}`)}},
+		"first the tool's number (sgl-project/sglang#6310)":       {a + "\n" + b, []string{p("4", "A", "read", ""), p("0", "-", "-", `{"path":"a.txt"}`), p("4", "B", "read", ""), p("1", "-", "-", `{"path":"b.txt"}`)}},
+		"one object in place of the list":                         {a, []string{`{"choices":[{"delta":{"tool_calls":{"index":0,"id":"A","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}}}]}`}},
+		"function_call":                                           {a, []string{`{"choices":[{"delta":{"function_call":{"name":"read","arguments":"{\"path\":"}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"\"a.txt\"}"}},"finish_reason":"function_call"}]}`}},
+
+		// What must go on working.
+		"interleaved":                        {a + "\n" + b, []string{p("0", "A", "read", ""), p("1", "B", "read", ""), p("0", "-", "-", `{"path":`), p("1", "-", "-", `{"path":"b`), p("0", "-", "-", `"a.txt"}`), p("1", "-", "-", `.txt"}`)}},
+		"two whole calls with index 0":       {a + "\n" + b, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("0", "B", "read", `{"path":"b.txt"}`)}},
+		"the same, without ids":              {a + "\n" + b, []string{p("0", "-", "read", `{"path":"a.txt"}`), p("0", "-", "read", `{"path":"b.txt"}`)}},
+		"no index, with ids":                 {a + "\n" + b, []string{p("-", "A", "read", `{"path":"a.txt"}`), p("-", "B", "read", `{"path":"b.txt"}`)}},
+		"no index, no ids":                   {a + "\n" + b, []string{p("-", "-", "read", `{"path":"a.txt"}`), p("-", "-", "read", `{"path":"b.txt"}`)}},
+		"one call twice, without an id":      {a + "\n" + a, []string{p("-", "-", "read", `{"path":"a.txt"}`), p("-", "-", "read", `{"path":"a.txt"}`)}},
+		"one id for two calls, with indexes": {a + "\n" + b, []string{p("0", "A", "read", ""), p("0", "A", "-", `{"path":"a.txt"}`), p("1", "A", "read", ""), p("1", "A", "-", `{"path":"b.txt"}`)}},
+		"no parameters, twice":               {"now {}\nnow {}", []string{p("0", "A", "now", ""), p("1", "B", "now", "{}")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := answer(t, data(append(c.chunks, stopped)...)); short(got.Calls) != c.want || got.Finish != llm.ToolCall {
+				t.Errorf("got %s (%s)\nwant %s", short(got.Calls), got.Finish, c.want)
+			}
+		})
+	}
+}
+
+// A field that hob can do without never costs the answer, whatever its type is.
+func TestValuesOfAnotherType(t *testing.T) {
+	const call = `{"choices":[{"index":%s,"delta":{"tool_calls":[{"index":%s,"id":"A","function":{"name":"read","arguments":"{}"}}]},"finish_reason":%s}],"object":%s,"usage":%s}`
+	for _, c := range []struct{ choice, index, finish, object, usage string }{
+		{"0", `"0"`, `"tool_calls"`, `"chat.completion.chunk"`, "null"},
+		{"0.0", `0.0`, `"tool_calls"`, `null`, `{"prompt_tokens":"10","completion_tokens":"5"}`},
+		{`"0"`, `0`, `{"type":"tool_calls"}`, `7`, `{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null,"cost":"free","is_byok":"no"}`},
+		{`null`, `null`, `{"reason":"tool_calls"}`, `{}`, `"ten"`},
+		{`0`, `{}`, `"tool_calls"`, `[]`, `{"prompt_tokens":"many","completion_tokens":[]}`},
+		{`false`, `"first"`, `"tool_calls"`, `true`, `{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":[],"completion_tokens_details":"none","cost_details":1}`},
+	} {
+		body := data(fmt.Sprintf(call, c.choice, c.index, c.finish, c.object, c.usage), `{"choices":null}`, "[DONE]")
+		a := answer(t, body)
+		if short(a.Calls) != "read {}" || a.Finish != llm.ToolCall {
+			t.Errorf("%+v: %+v", c, a)
+		}
+		if counted := strings.Contains(c.usage, "10"); counted != (a.Usage.Input == 10 && a.Usage.Output == 5 && !a.Usage.Estimated) {
+			t.Errorf("%s: usage %+v", c.usage, a.Usage)
+		}
+	}
+}
+
+// The end mark ends an answer whose finish reason is missing. Nothing else does.
+func TestDoneWithoutAReason(t *testing.T) {
+	if a := answer(t, data(says("Hello!"), "[DONE]")); a.Text != "Hello!" || a.Finish != llm.Stop {
+		t.Errorf("a text: %+v", a)
+	}
+	if a := answer(t, data(toolPiece("0", "A", "read", "{}"), "[DONE]")); short(a.Calls) != "read {}" {
+		t.Errorf("a call: %+v", a)
+	}
+	for name, body := range map[string]string{
+		"nothing":              data("[DONE]"),
+		"no end mark":          data(says("Hello!")),
+		"a call that is cut":   data(says("a"), toolPiece("0", "A", "read", `{"pa`), "[DONE]"),
+		"one of two calls cut": data(toolPiece("0", "A", "read", "{}"), toolPiece("1", "B", "read", `{"pa`), "[DONE]"),
+	} {
+		if a, err := open(t, config(canned{body: body})).Answer(t.Context(), hello(), nil); err == nil {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}
+
+// The halves of one character may come in two chunks.
+func TestHalvesOfACharacter(t *testing.T) {
+	for _, c := range []struct{ first, second, want string }{
+		{`Hi \ud83d`, `\ude00!`, "Hi 😀!"},
+		{`Hi \uD83D`, `\uDE00 \\ud83d`, `Hi 😀 \ud83d`},
+		{`\ud83d`, `x`, "\uFFFDx"},
+		{`x\ude00`, `\ud83d`, "x\uFFFD\uFFFD"},
+		{`\ud83d\ude00 \\`, `\ud83d`, "😀 \\\uFFFD"},
+		{`가`, `힣`, "가힣"},
+	} {
+		piece := func(field, s string) string { return `{"choices":[{"delta":{"` + field + `":"` + s + `"}}]}` }
+		a := answer(t, data(piece("content", c.first), piece("content", c.second), stopped))
+		if a.Text != c.want {
+			t.Errorf("%s, %s: %q", c.first, c.second, a.Text)
+		}
+		if a := answer(t, data(piece("reasoning", c.first), piece("reasoning", c.second), says("a"), stopped)); a.Reasoning != c.want {
+			t.Errorf("reasoning of %s, %s: %q", c.first, c.second, a.Reasoning)
+		}
+	}
+}
+
+// What the model's template writes around the answer does not belong to it. What a person writes about such words does.
+func TestWordsOfTheTemplate(t *testing.T) {
+	for _, c := range []struct{ content, text, reasoning string }{
+		{"Okay, the user wants hi.\nI answer.\n</think>\n\nHello!", "Hello!", "Okay, the user wants hi.\nI answer.\n"}, // Qwen 3 and DeepSeek by llama.cpp
+		{"I answer now.</think>\nHello!", "Hello!", "I answer now."},
+		{"I answer now.\n</thinking>Hello!", "Hello!", "I answer now.\n"},
+		{"1. The user asks.\n3. Provide it briefly.</think>391", "391", "1. The user asks.\n3. Provide it briefly."}, // DeepSeek V4 by vLLM without its parser
+		{"I answer.</think> Hello!", "Hello!", "I answer."},
+		{"Hello!<|im_end|>", "Hello!", ""},
+		{"Hello!\n</s>", "Hello!", ""},
+		{"Hello!<|end|><|return|>", "Hello!", ""},
+		{"Hello!<|im_end|>\n<|im_start|>user\nThanks", "Hello!", ""},
+		{"Hello!<｜end▁of▁sentence｜>", "Hello!", ""},
+		{"<|channel|>final<|message|>Hello!<|return|>", "Hello!", ""},
+		{"analysisThe user greets.assistantfinalHello!", "Hello!", "The user greets."},
+
+		{"Close it with </think> and go on.", "Close it with </think> and go on.", ""},
+		{"The last tag is </think>\nThat is all.", "The last tag is </think>\nThat is all.", ""},
+		{"Write <think>a</think>\nThat is all.", "Write <think>a</think>\nThat is all.", ""},
+		{"It is \"</think>\" or (</think>) here.", "It is \"</think>\" or (</think>) here.", ""},
+		{"It ends `thinking.</think>`\nGood.", "It ends `thinking.</think>`\nGood.", ""},
+		{"```\na\n</think>\n```\nb", "```\na\n</think>\n```\nb", ""},
+		{"The word <|im_end|> ends a turn.", "The word <|im_end|> ends a turn.", ""},
+		{"analysis of it: assistantfinal is a word", "analysis of it: assistantfinal is a word", ""},
+	} {
+		for cut := range cuts(c.content) {
+			a := answer(t, data(says(c.content[:cut]), says(c.content[cut:]), stopped))
+			if a.Text != c.text || a.Reasoning != c.reasoning {
+				t.Fatalf("%q cut at %d: got %q, thought %q", c.content, cut, a.Text, a.Reasoning)
+			}
+		}
+	}
+}
+
+// A call that the server passes on as text is a call, when it is the end of the answer and all of it can be read.
+func TestCallsAsText(t *testing.T) {
+	r := hello()
+	r.Tools = []llm.Tool{{Name: "read", Description: "d", Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},"all":{"type":"boolean"}}}`)}}
+	const a, aPath = `read {"path": "a.txt"}`, `read {"path":"a.txt"}`
+	for _, c := range []struct{ server, content, text, calls string }{
+		{"Hermes, Qwen", "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n</tool_call>", "", a},
+		{"Hermes, two", "Both:\n<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}</tool_call>\n<tool_call>{\"name\": \"now\"}</tool_call>", "Both:", a + "\nnow {}"},
+		{"Hermes, not closed", "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}", "", a},
+		{"Qwen 3 Coder", "I read it.\n<tool_call>\n<function=read>\n<parameter=path>\na.txt\n</parameter>\n<parameter=limit>\n7\n</parameter>\n</function>\n</tool_call>", "I read it.", `read {"limit":7,"path":"a.txt"}`},
+		{"a number that is a text", "<function=read><parameter=path>7</parameter></function>", "", `read {"path":"7"}`},
+		{"Llama 3.1", "<function=read>{\"path\": \"a.txt\"}</function>", "", a},
+		{"Llama 3", "<|python_tag|>{\"name\": \"read\", \"parameters\": {\"path\": \"a.txt\"}}", "", a},
+		{"Llama 3, two", "<|python_tag|>{\"name\": \"read\", \"parameters\": {\"path\": \"a.txt\"}}; {\"name\": \"now\", \"parameters\": {}} ;\n{\"name\": \"now\"}", "", a + "\nnow {}\nnow {}"},
+		{"Llama 3, a semicolon at the end", "<|python_tag|>{\"name\": \"now\", \"parameters\": {}};", "", "now {}"},
+		{"Mistral", "[TOOL_CALLS] [{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}]", "", a},
+		{"Mistral since 2025", "[TOOL_CALLS]read[ARGS]{\"path\": \"a.txt\"}", "", a},
+		{"Kimi K2", "<|tool_calls_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{\"path\": \"a.txt\"}<|tool_call_end|><|tool_calls_section_end|>", "", strings.Replace(a, "read", "functions.read:0", 1)},
+		{"DeepSeek V3", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n{\"path\": \"a.txt\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "", a},
+		{"DeepSeek V3.1", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>{\"path\": \"a.txt\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "", a},
+		{"GLM", "<tool_call>read\n<arg_key>path</arg_key>\n<arg_value>a.txt</arg_value>\n<arg_key>all</arg_key>\n<arg_value>true</arg_value>\n</tool_call>", "", `read {"all":true,"path":"a.txt"}`},
+		{"MiniMax M2", "<minimax:tool_call>\n<invoke name=\"read\">\n<parameter name=\"path\">a.txt</parameter>\n</invoke>\n</minimax:tool_call>", "", aPath},
+		{"gpt-oss", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.read <|constrain|>json<|message|>{\"path\": \"a.txt\"}<|call|>", "", strings.Replace(a, "read", "functions.read", 1)},
+		{"gpt-oss without its tokens (raullenchai/Rapid-MLX#480)", "commentary to=functions.read json{\"path\": \"a.txt\"}", "", strings.Replace(a, "read", "functions.read", 1)},
+		{"the same with thinking (macprovider#743)", "analysisI read it.assistantcommentary to=functions.read json{\"path\": \"a.txt\"}", "", strings.Replace(a, "read", "functions.read", 1)},
+		{"Kimi K2, one section (ggml-org/llama.cpp#17376)", "<|tool_call_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{\"path\": \"a.txt\"}<|tool_call_end|><|tool_call_section_end|>", "", strings.Replace(a, "read", "functions.read:0", 1)},
+		{"Kimi K2.5 (sgl-project/sglang#21377)", "<|tool_calls_section_begin|><|tool_call_begin|>functionsread5<|tool_call_argument_begin|>{\"path\": \"a.txt\"}<|tool_call_end|><|tool_calls_section_end|>", "", strings.Replace(a, "read", "functionsread5", 1)},
+		{"thinking without a beginning", "I read it.</think>\n\n<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}</tool_call>", "", a},
+		{"the same on a line of its own", "I read it.\n</think>\n\n<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}</tool_call>", "", a},
+		{"arguments as a text", "<tool_call>{\"name\": \"read\", \"arguments\": \"{\\\"path\\\":\\\"a.txt\\\"}\"}</tool_call>", "", aPath},
+
+		{"a text behind it", "<tool_call>{\"name\": \"read\"}</tool_call>\nis how it looks.", "<tool_call>{\"name\": \"read\"}</tool_call>\nis how it looks.", ""},
+		{"in a fence", "```\n<tool_call>{\"name\": \"read\"}</tool_call>\n```", "```\n<tool_call>{\"name\": \"read\"}</tool_call>\n```", ""},
+		{"harmony's words for a tool that is not there", "commentary to=functions.write json{\"path\": \"a.txt\"}", "commentary to=functions.write json{\"path\": \"a.txt\"}", ""},
+		{"harmony's words in a sentence", "The commentary to=functions.read json{} is odd.", "The commentary to=functions.read json{} is odd.", ""},
+		{"in a line", "It says <tool_call>{\"name\": \"read\"}</tool_call>", "It says <tool_call>{\"name\": \"read\"}</tool_call>", ""},
+		{"a bare object", "{\"name\": \"read\", \"arguments\": {}}", "{\"name\": \"read\", \"arguments\": {}}", ""},
+	} {
+		t.Run(c.server, func(t *testing.T) {
+			for cut := range cuts(c.content) {
+				body := data(says(c.content[:cut]), says(c.content[cut:]), stopped)
+				got, err := open(t, config(canned{body: body})).Answer(t.Context(), r, nil)
+				if err != nil || got.Text != c.text || short(got.Calls) != c.calls {
+					t.Fatalf("cut at %d: %q and %s, %v", cut, got.Text, short(got.Calls), err)
+				}
+			}
+			if got := answer(t, data(says(c.content), stopped)); c.calls != "" && got.Calls != nil {
+				t.Errorf("without tools: %+v", got)
+			}
+		})
+	}
+	for _, content := range []string{"<tool_call>{\"name\": \"read\", \"argu</tool_call>", "<tool_call>{\"path\": \"a.txt\"}</tool_call>", "<function=read><parameter=path>a</parameter>b</function>"} {
+		got, err := open(t, config(canned{body: data(says(content), stopped)})).Answer(t.Context(), r, nil)
+		if err != nil || got.Calls != nil || !strings.HasPrefix(got.Text, "(The model tried to call a tool") {
+			t.Errorf("%s: %+v, %v", content, got, err)
+		}
+	}
+	beside := data(says("<tool_call>{\"name\": \"read\"}</tool_call>"), toolPiece("0", "A", "now", "{}"), stopped)
+	if got, err := open(t, config(canned{body: beside})).Answer(t.Context(), r, nil); err != nil || short(got.Calls) != "now {}" || !strings.Contains(got.Text, "<tool_call>") {
+		t.Errorf("beside a call: %+v, %v", got, err)
+	}
+}
+
+// Thinking whose beginning is in the prompt is called that, and no fault of the template.
+func TestThinkingWithoutABeginningIsNamed(t *testing.T) {
+	for content, want := range map[string]string{"I think.</think>Hello!": llm.ThinkingInText, "Hello!<|im_end|>": llm.TemplateWords} {
+		if a := answer(t, data(says(content), stopped)); len(a.Repaired) != 1 || a.Repaired[0] != want {
+			t.Errorf("%q: %q", content, a.Repaired)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hob/daemon/llm"
+	"hob/daemon/sys"
+)
+
+// The forms in which a call is written as text, other than as a JSON object with a name: the first group is the name, the second the
+// arguments. The marks around them are in dialects.
+var (
+	kimiCall     = sys.Regexp(`(?s)<\|tool_call_begin\|>\s*(.+?)\s*<\|tool_call_argument_begin\|>(.*?)<\|tool_call_end\|>`)                    // Kimi K2
+	deepSeekCall = sys.Regexp(`(?s)<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?([^\n<]+?)(?:<｜tool▁sep｜>|\n)(.*?)<｜tool▁call▁end｜>`)           // DeepSeek
+	functionCall = sys.Regexp(`(?s)<function=([^>\n]+)>(.*?)</function>`)                                                                      // Qwen 3 Coder, Llama 3.1
+	invokeCall   = sys.Regexp(`(?s)<invoke name="([^"\n]+)">(.*?)</invoke>`)                                                                   // Claude, MiniMax M2
+	harmonyCall  = sys.Regexp(`(?s)(?:<\|start\|>assistant)?<\|channel\|>commentary to=(\S+?)(?:\s[^{]*?)?<\|message\|>(.*?)(?:<\|call\|>|$)`) // gpt-oss
+	mistralCall  = sys.Regexp(`(?s)\[TOOL_CALLS\]([\w.:-]+)(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?(\{.*?\})\s*(?:$|(?:\[TOOL_CALLS\]))`)              // Mistral since 2025
+	glmCall      = sys.Regexp(`(?s)<tool_call>\s*([\w.:-]+)\s*((?:<arg_key>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)                           // GLM
+)
+
+func forms() []func() *regexp.Regexp {
+	return []func() *regexp.Regexp{kimiCall, deepSeekCall, functionCall, invokeCall, harmonyCall, mistralCall, glmCall}
+}
+
+// parameters are the ways in which such a form writes one argument: its name and its value.
+var parameters = sys.Regexp(`(?s)<parameter(?:=|\s+name=")([^">]+)"?[^>]*>(.*?)</parameter>|<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
+
+// unread is what the owner reads when the model's call arrived as a text that cannot be read.
+const unread = "(The model tried to call a tool, but its server passed the call on as a text that hob cannot read. Start the server with its parser for the tool calls of this model.)"
+
+// bareHarmony is a call of gpt-oss from a server that drops the special tokens of its template.
+var bareHarmony = sys.Regexp(`(?s)^(?:analysis(\S.*?)assistant)?commentary to=(\S+?)(?:\s+(?:json|code))?\s*(\{.*\})$`)
+
+// spoken returns the text of the answer without the calls in it, and these calls. Blocks are calls when they are all that the answer ends with: a
+// block with text behind it, beside calls that the server has understood, or in an answer to a request without tools, stays text.
+func (a *assembly) spoken(native int) (text string, calls []llm.Call) {
+	text = a.text.String()
+	blocks := a.filter.calls
+	if m := bareHarmony().FindStringSubmatch(strings.TrimSpace(text)); m != nil && !a.filter.off && native+len(blocks) == 0 && a.types(m[2]) != nil && json.Valid([]byte(m[3])) {
+		a.thought.WriteString(m[1])
+		return "", []llm.Call{{ID: "call_1", Name: m[2], Args: json.RawMessage(m[3])}}
+	}
+	if len(blocks) == 0 {
+		return text, nil
+	}
+	last := blocks[len(blocks)-1]
+	if native > 0 || len(a.tools) == 0 || last.at > len(text) || strings.TrimSpace(text[last.at:]) != "" {
+		return restored(text, blocks), nil
+	}
+	for _, b := range blocks {
+		found, ok := a.parse(b.raw)
+		if !ok {
+			return strings.TrimSpace(text + "\n" + unread), nil
+		}
+		for _, c := range found {
+			c.ID = fmt.Sprintf("call_%d", len(calls)+1)
+			calls = append(calls, c)
+		}
+	}
+	return strings.TrimRight(text, " \t\r\n"), calls
+}
+
+// restored puts blocks back into the text.
+func restored(text string, blocks []textCall) string {
+	for _, b := range slices.Backward(blocks) {
+		at := min(b.at, len(text))
+		text = text[:at] + b.raw + text[at:]
+	}
+	return text
+}
+
+// parse reads the calls of a block. ok is false when anything in it cannot be read.
+func (a *assembly) parse(raw string) (calls []llm.Call, ok bool) {
+	rest := raw
+	for _, form := range forms() {
+		for _, m := range form().FindAllStringSubmatch(rest, -1) {
+			args, ok := a.arguments(m[1], m[2])
+			if !ok {
+				return nil, false
+			}
+			calls = append(calls, llm.Call{Name: m[1], Args: args})
+			rest = strings.Replace(rest, m[0], "", 1)
+		}
+	}
+	for _, b := range dialects() {
+		if b.kind == calling {
+			rest = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(rest), b.open), cmp.Or(b.close, b.open)))
+		}
+	}
+	if rest == "" {
+		return calls, len(calls) > 0
+	}
+	more, ok := objects(rest)
+	return append(calls, more...), ok
+}
+
+// objects reads calls that are JSON objects with a name, one after another, with a semicolon between them, or in a list.
+func objects(text string) (calls []llm.Call, ok bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	for {
+		var list few[struct {
+			Name       string `json:"name"`
+			ToolName   string `json:"tool_name"`
+			Tool       string `json:"tool"`
+			Arguments  words  `json:"arguments"`
+			Parameters words  `json:"parameters"`
+		}]
+		switch err := d.Decode(&list); {
+		case errors.Is(err, io.EOF):
+			return calls, len(calls) > 0
+		case err != nil:
+			rest, more := strings.CutPrefix(strings.TrimSpace(text[d.InputOffset():]), ";") // Llama 3
+			if !more || len(calls) == 0 {
+				return nil, false
+			}
+			text, d = rest, json.NewDecoder(strings.NewReader(rest))
+			continue
+		}
+		for _, c := range list {
+			name, args := cmp.Or(c.Name, c.ToolName, c.Tool), cmp.Or(c.Arguments, c.Parameters, "{}")
+			if name == "" {
+				return nil, false
+			}
+			calls = append(calls, llm.Call{Name: name, Args: json.RawMessage(args)})
+		}
+	}
+}
+
+// arguments reads the arguments of one of forms: a JSON object, perhaps in a fence, or one mark for each argument.
+func (a *assembly) arguments(tool, text string) (json.RawMessage, bool) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "```") {
+		return json.RawMessage(text), true // the agent reads it as it reads all arguments
+	}
+	types := a.types(tool)
+	args := map[string]any{}
+	for _, m := range parameters().FindAllStringSubmatch(text, -1) {
+		name, value := strings.TrimSpace(m[1]+m[3]), strings.TrimSuffix(strings.TrimPrefix(m[2]+m[4], "\n"), "\n")
+		if _, twice := args[name]; twice {
+			return nil, false
+		}
+		args[name] = value
+		if kind := types[name]; kind != "" && kind != "string" && json.Valid([]byte(value)) {
+			args[name] = json.RawMessage(bytes.TrimSpace([]byte(value)))
+		}
+		text = strings.Replace(text, m[0], "", 1)
+	}
+	if strings.TrimSpace(text) != "" {
+		return nil, false
+	}
+	out, err := json.Marshal(args)
+	return out, err == nil
+}
+
+// types returns the JSON types of a tool's parameters, "" where the schema names none or several.
+func (a *assembly) types(tool string) map[string]string {
+	out := map[string]string{}
+	var names []string
+	for _, t := range a.tools {
+		names = append(names, t.Name)
+	}
+	name, ok := llm.ToolName(names, tool)
+	if !ok {
+		return nil
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Type optional[string] `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(a.tools[slices.Index(names, name)].Parameters, &schema) == nil {
+		for name, p := range schema.Properties {
+			out[name] = p.Type.value
+		}
+	}
+	return out
+}

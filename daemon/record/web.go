@@ -1,0 +1,181 @@
+package record
+
+import (
+	"encoding/base64"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"unicode/utf8"
+)
+
+// margin is how much more of a body is kept than is written: a secret at the end of what was kept is not recognised if its end is missing.
+const margin = 64 << 10
+
+// Web wraps the transport to the server of a subject; nil is the usual one.
+func (r *Recorder) Web(subject string, base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &transport{r, subject, base}
+}
+
+type transport struct {
+	rec     *Recorder
+	subject string
+	base    http.RoundTripper
+}
+
+// CloseIdleConnections is for http.Client.
+func (t *transport) CloseIdleConnections() {
+	(&http.Client{Transport: t.base}).CloseIdleConnections()
+}
+
+// RoundTrip makes the request as it is. The body of the response is read by the caller, as it comes.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := t.rec.of(t.subject)
+	if x == nil {
+		return t.base.RoundTrip(req)
+	}
+	n := t.request(x, req)
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		t.rec.add(x, Entry{What: Failed, N: n, End: t.rec.hidden(err.Error())})
+		return nil, err
+	}
+	about := Entry{What: Response, N: n, Status: resp.StatusCode, Header: harmless(resp.Header)}
+	b := &body{ReadCloser: resp.Body, rec: t.rec, x: x, about: about}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		b.finish("")
+		return resp, nil
+	}
+	x.mu.Lock()
+	x.open[b] = true
+	x.mu.Unlock()
+	resp.Body = b
+	return resp, nil
+}
+
+// request writes a request and returns its number. A body that can be read only once is not in the recording.
+func (t *transport) request(x *recording, req *http.Request) int {
+	x.mu.Lock()
+	x.n++
+	n := x.n
+	x.mu.Unlock()
+	u := *req.URL
+	u.User = nil
+	e := Entry{What: Request, N: n, Method: req.Method, URL: t.rec.hidden(u.String()), Header: harmless(req.Header)}
+	switch {
+	case req.GetBody != nil:
+		if from, err := req.GetBody(); err == nil {
+			raw, _ := io.ReadAll(io.LimitReader(from, maxBody+margin)) // it is in memory
+			_ = from.Close()
+			e = t.rec.bodied(e, raw, max(int(req.ContentLength), len(raw)))
+		}
+	case req.Body != nil && req.Body != http.NoBody:
+		e.Cut, e.End = true, "hob sends it as a stream"
+	}
+	t.rec.add(x, e)
+	return n
+}
+
+// harmless returns the headers that a parser or a person needs. None of them holds a key.
+func harmless(h http.Header) map[string]string {
+	kept := map[string]string{}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Date", "Retry-After", "Server", "Mcp-Protocol-Version"} {
+		if v := h.Get(name); v != "" {
+			kept[name] = v
+		}
+	}
+	return kept
+}
+
+// bodied adds a body to an entry: without secrets, not longer than maxBody, and in base64 if it is no text. whole is its size, raw its first
+// maxBody and margin bytes.
+func (r *Recorder) bodied(e Entry, raw []byte, whole int) Entry {
+	text := r.hidden(string(raw))
+	e.Bytes, e.Cut = whole, whole > len(raw) || len(text) > maxBody
+	if whole > len(raw) {
+		text = text[:max(0, len(text)-margin)] // what is left of a secret whose end is missing
+	}
+	text = text[:min(len(text), maxBody)]
+	for range utf8.UTFMax - 1 {
+		if last, n := utf8.DecodeLastRuneInString(text); e.Cut && last == utf8.RuneError && n == 1 {
+			text = text[:len(text)-1] // half a character
+		}
+	}
+	if e.Body = text; !utf8.ValidString(text) {
+		e.Body, e.Base64 = base64.StdEncoding.EncodeToString([]byte(text)), true
+	}
+	return e
+}
+
+// body is the body of a response, of which what its reader takes is kept.
+type body struct {
+	io.ReadCloser
+	rec   *Recorder
+	x     *recording
+	about Entry
+
+	mu    sync.Mutex
+	kept  []byte
+	bytes int
+	done  bool
+}
+
+// Read passes on what comes, at once.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.mu.Lock()
+	if !b.done {
+		b.bytes += n
+		b.kept = append(b.kept, p[:min(n, maxBody+margin-len(b.kept))]...)
+	}
+	b.mu.Unlock()
+	switch {
+	case errors.Is(err, io.EOF):
+		b.finish("")
+	case err != nil:
+		b.finish(b.rec.hidden(err.Error()))
+	}
+	return n, err
+}
+
+// Close closes the body.
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.finish(closed)
+	return err
+}
+
+// closed is the end of a body of which hob wanted no more.
+const closed = "hob read no further"
+
+// finish writes the response, once.
+func (b *body) finish(end string) {
+	b.mu.Lock()
+	done, e := b.done, b.about
+	if !done {
+		b.done = true
+		e = b.rec.bodied(e, b.kept, b.bytes)
+		b.kept = nil
+	}
+	b.mu.Unlock()
+	if done {
+		return
+	}
+	b.x.mu.Lock()
+	delete(b.x.open, b)
+	b.x.mu.Unlock()
+	e.End = end
+	b.rec.add(b.x, e)
+}
+
+// unfinished returns the responses that still come.
+func (x *recording) unfinished() []*body {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Collect(maps.Keys(x.open))
+}

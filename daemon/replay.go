@@ -1,0 +1,139 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	llmall "hob/daemon/llm/all"
+	"hob/daemon/mcp"
+	"hob/daemon/record"
+)
+
+// Replayed is what hob reads in a recording.
+type Replayed struct {
+	record.Head
+	Cut  bool           `json:"cut,omitempty"` // its last line is not complete
+	Read []record.Heard `json:"read"`
+
+	// Of an MCP server: the tools that it lists, those that hob leaves out, and what of its output is no message.
+	Tools   []string `json:"tools,omitempty"`
+	LeftOut []string `json:"left_out,omitempty"`
+	Skipped []string `json:"skipped,omitempty"`
+}
+
+// Replay reads a recording and gives its responses to the parser that they were for. It needs no daemon and sends nothing.
+func Replay(ctx context.Context, path string) (Replayed, error) {
+	log, err := record.Read(path)
+	if err != nil {
+		return Replayed{}, err
+	}
+	r := Replayed{Head: log.Head, Cut: log.Cut, Read: []record.Heard{}}
+	switch kind, _, _ := strings.Cut(log.Subject, "."); kind {
+	case "model", "models":
+		r.Read, err = replayModel(ctx, log)
+	case "mcp":
+		r.Read, r.Tools, r.LeftOut, r.Skipped = mcp.Replay(strings.TrimPrefix(log.Subject, "mcp."), log)
+	default: // hob cannot make a channel without its account
+		for _, e := range log.Entries {
+			if e.What == record.Request {
+				r.Read = append(r.Read, log.Heard(e))
+			}
+		}
+	}
+	return r, err
+}
+
+// replayModel asks the backend again, once for each request for an answer, with the tools that the request offered. The backend may send a
+// request once more, for example after a refusal by name: then the next response is the one to that.
+func replayModel(ctx context.Context, log record.Log) (list []record.Heard, err error) {
+	i := slices.IndexFunc(llmall.All(), func(b llm.Backend) bool { return b.Name == log.Backend })
+	if i < 0 {
+		return nil, event.NewFault(event.Invalid, "use the hob that wrote it, "+log.Version, "this hob has no backend %q", log.Backend)
+	}
+	asked := slices.DeleteFunc(slices.Clone(log.Entries), func(e record.Entry) bool { return e.What != record.Request })
+	for len(asked) > 0 {
+		first := asked[0]
+		h, request, ok := log.Heard(first), llm.Request{}, first.Method == http.MethodPost && log.Answer(first.N) != nil
+		if ok {
+			request, ok = offered(first)
+		}
+		if !ok {
+			list, asked = append(list, h), asked[1:]
+			continue
+		}
+		begun := len(asked)
+		tape := &record.Tape{Next: func(*http.Request) *record.Entry {
+			if len(asked) == 0 {
+				return nil
+			}
+			next := asked[0]
+			if next.N != h.N {
+				h.Fault = fmt.Sprintf("hob goes on with request %d", next.N)
+				list, h = append(list, h), log.Heard(next)
+			}
+			asked = asked[1:]
+			return log.Answer(next.N)
+		}}
+		model, err := llmall.All()[i].New(llm.Config{
+			Provider: log.Backend, Model: log.Model, BaseURL: "http://recording.invalid/v1", APIKey: "recorded",
+			HTTP: &http.Client{Transport: tape}, Now: func() time.Time { return first.At },
+		})
+		if err != nil {
+			return nil, err
+		}
+		a, err := model.Answer(ctx, request, nil)
+		if len(asked) == begun { // it was refused before it was sent
+			asked = asked[1:]
+		}
+		h.Parsed, h.Text, h.Thinking, h.Repaired = true, a.Text, len([]rune(a.Reasoning)), a.Repaired
+		for _, c := range a.Calls {
+			h.Calls = append(h.Calls, c.Name+" "+string(c.Args))
+		}
+		if err != nil {
+			h.Fault = err.Error()
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// offered reads the tools of a request, in each of the protocols. false: it is no request for an answer.
+func offered(e record.Entry) (r llm.Request, ok bool) {
+	type tool struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+		Input       json.RawMessage `json:"input_schema"`
+	}
+	var body struct {
+		Messages, Input json.RawMessage
+		Tools           []struct {
+			tool
+			Function *tool `json:"function"`
+		} `json:"tools"`
+	}
+	r.Messages = []llm.Message{{Role: llm.User, Parts: []event.Part{{Kind: event.Text, Text: "Replay."}}}}
+	if err := json.Unmarshal(e.Content(), &body); err != nil {
+		return r, e.Cut // a long one; its answer can be read without the tools
+	}
+	for _, t := range body.Tools {
+		one := t.tool
+		if t.Function != nil {
+			one = *t.Function
+		}
+		if one.Parameters == nil {
+			one.Parameters = one.Input
+		}
+		if one.Name != "" { // not one that the server runs itself
+			r.Tools = append(r.Tools, llm.Tool{Name: one.Name, Description: one.Description, Parameters: one.Parameters})
+		}
+	}
+	return r, body.Messages != nil || body.Input != nil
+}

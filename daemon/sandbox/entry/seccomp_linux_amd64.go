@@ -1,0 +1,3 @@
+package entry
+
+const callSeccomp = 317 // seccomp(2)

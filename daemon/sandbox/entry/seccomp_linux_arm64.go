@@ -1,0 +1,3 @@
+package entry
+
+const callSeccomp = 277 // seccomp(2)
