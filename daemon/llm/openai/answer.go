@@ -36,12 +36,13 @@ func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
 	if err != nil {
 		return llm.Answer{}, err
 	}
+	a.reread(len(calls) > 0)
 	text, spoken := a.spoken(len(calls))
 	calls = append(calls, spoken...)
 	if len(spoken) > 0 {
 		a.repair(llm.CallsAsText)
 	}
-	if answer, inner := settled(text, len(calls) > 0); !a.filter.off && answer != text {
+	if answer, inner := settled(text); !a.filter.off && answer != text {
 		text = answer
 		a.thought.WriteString(inner)
 		if inner == "" {

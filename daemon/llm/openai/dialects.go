@@ -87,7 +87,7 @@ func opening(closing string) string {
 // closings lists the marks that end thinking. Some templates put the opening mark into the prompt, so that only this one is in the answer.
 func closings() (list []string) {
 	for _, b := range dialects() {
-		if b.kind == thinking && b.close != "<|end|>" && !slices.Contains(list, b.close) {
+		if b.kind == thinking && !slices.Contains(list, b.close) {
 			list = append(list, b.close)
 		}
 	}

@@ -220,14 +220,34 @@ func (f *filter) say(s string) {
 	f.text.WriteString(s)
 }
 
-// settled returns the answer in a text that has ended; more: calls follow it. A closing mark without an opening one ends thinking: at the
-// beginning of a line, or right behind a word, outside of code. What follows a control word that ends the answer is the model's talk with itself.
-func settled(text string, more bool) (answer, thought string) {
+// reread splits a text that has ended where thinking without an opening mark ends, and reads what is behind it once more: a block may follow.
+// more: the server has sent calls beside the text.
+func (a *assembly) reread(more bool) {
+	text, blocks := a.text.String(), a.filter.calls
+	at, mark := loneClosing(text, more || len(blocks) > 0)
+	if a.filter.off || mark == "" {
+		return
+	}
+	start := at
+	for _, b := range blocks {
+		if b.at <= at {
+			start += len(b.raw)
+		}
+	}
+	text = restored(text, blocks)
+	a.thought.WriteString(text[:start])
+	a.text.Reset()
+	a.filter = filter{mixed: true}
+	said, thought := a.filter.take(strings.TrimLeft(text[start+len(mark):], " \t\r\n"))
+	held, inner := a.filter.rest()
+	a.text.WriteString(said + held)
+	a.thought.WriteString(thought + inner)
+}
+
+// settled returns the answer in a text that has ended. What follows a control word that ends the answer is the model's talk with itself.
+func settled(text string) (answer, thought string) {
 	if before, after, found := strings.Cut(text, "assistantfinal"); found && strings.HasPrefix(text, "analysis") && !strings.HasPrefix(text, "analysis ") {
 		return strings.TrimSpace(after), strings.TrimPrefix(before, "analysis") // harmony, from a server that drops its special tokens
-	}
-	if at, mark := loneClosing(text, more); mark != "" {
-		thought, text = text[:at], strings.TrimLeft(text[at+len(mark):], " \t\r\n")
 	}
 	for again := true; again; {
 		again = false
@@ -241,10 +261,11 @@ func settled(text string, more bool) (answer, thought string) {
 			}
 		}
 	}
-	return text, thought
+	return text, ""
 }
 
-// loneClosing returns where thinking ends.
+// loneClosing returns where thinking ends by a closing mark without an opening one: at the beginning of a line, or right behind a word, outside of
+// code.
 func loneClosing(text string, more bool) (at int, mark string) {
 	fenced := false
 	for offset := 0; offset < len(text); {
@@ -256,7 +277,8 @@ func loneClosing(text string, more bool) (at int, mark string) {
 		for _, c := range closings() {
 			before, _, found := strings.Cut(line, c)
 			at := offset + len(before)
-			if !found || fenced || strings.Contains(line, "`") || strings.Contains(text[:at], opening(c)) {
+			next := strings.HasPrefix(text[min(at+len(c), len(text)):], "<|start|>assistant") // elsewhere <|end|> ends the answer
+			if !found || fenced || c == "<|end|>" && !next || strings.Contains(line, "`") || strings.Contains(text[:at], opening(c)) {
 				continue
 			}
 			glued := before != "" && !strings.ContainsAny(before[len(before)-1:], " \t\"'(") && (more || strings.TrimSpace(text[at+len(c):]) != "")
