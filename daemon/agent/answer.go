@@ -21,7 +21,13 @@ const cutOff = "\n(cut off: the answer reached its limit of tokens)"
 // answered commits a complete answer. An answer with calls goes on in toolCalls.judge, so that its text, the decisions about
 // all of its calls and the intent of the first call are one commit. An answer without calls ends the turn.
 func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
-	unknown := said.ReadCalls(func(name string) bool { _, ok := r.thread.Dispatch.Set.Find(name); return ok }, func() (list []string) {
+	unknown := said.ReadCalls(func(name string) (json.RawMessage, bool) {
+		tool, ok := r.thread.Dispatch.Set.Find(name)
+		if !ok {
+			return nil, false
+		}
+		return tool.Spec().Parameters, true
+	}, func() (list []string) {
 		for _, s := range r.thread.Dispatch.Set.Specs() {
 			list = append(list, s.Name)
 		}

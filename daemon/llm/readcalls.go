@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"hob/daemon/event"
@@ -18,16 +19,20 @@ const (
 	TemplateWords  = "words of the chat template in the text"
 )
 
-// ReadCalls gives each call the name of the tool that it means and one JSON object as its arguments, where exactly one reading is possible. is
-// reports whether a tool has exactly this name, and names lists all tools. unknown holds the names that mean no tool, by the place of the call.
-func (a *Answer) ReadCalls(is func(name string) bool, names func() []string) (unknown map[int]string) {
+// ReadCalls gives each call the name of the tool that it means and one JSON object as its arguments, where exactly one reading is possible. find
+// returns the parameters of the tool with exactly this name, and names lists all tools. unknown holds the names that mean no tool, by the place of
+// the call.
+func (a *Answer) ReadCalls(find func(name string) (parameters json.RawMessage, ok bool), names func() []string) (unknown map[int]string) {
 	names = sync.OnceValue(names)
 	unknown = map[int]string{}
 	var calls []Call
 	for _, c := range a.Calls {
-		name, ok := c.Name, is(c.Name)
+		name := c.Name
+		parameters, ok := find(name)
 		if !ok {
-			name, ok = ToolName(names(), name)
+			if name, ok = ToolName(names(), name); ok {
+				parameters, _ = find(name)
+			}
 		}
 		switch {
 		case !ok:
@@ -47,11 +52,47 @@ func (a *Answer) ReadCalls(is func(name string) bool, names func() []string) (un
 			if !ok {
 				unknown[len(calls)] = c.Name
 			}
+			if inner := unwrapped(args, name, parameters); inner != nil {
+				args = inner
+				a.Repaired = append(a.Repaired, "arguments of "+name+": an object within an object")
+			}
 			calls = append(calls, Call{ID: c.ID, Name: name, Args: args})
 		}
 	}
 	a.Calls = calls
 	return unknown
+}
+
+// unwrapped returns the arguments within an object that only names them, or the tool with them, where the tool has no such parameters; else nil. A tool
+// that takes every parameter must have those within.
+func unwrapped(args json.RawMessage, tool string, parameters json.RawMessage) json.RawMessage {
+	var outer, inner map[string]json.RawMessage
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Additional json.RawMessage            `json:"additionalProperties"`
+	}
+	if json.Unmarshal(args, &outer) != nil || json.Unmarshal(parameters, &schema) != nil {
+		return nil
+	}
+	own := func(key string) bool { return schema.Properties[key] != nil }
+	if said, _ := json.Marshal(tool); string(outer["name"]) == string(said) && !own("name") {
+		delete(outer, "name")
+	}
+	for key, value := range outer {
+		list, _ := Arguments(string(value))
+		if len(outer) > 1 || own(key) || len(list) != 1 || key != tool && !slices.Contains([]string{"arguments", "parameters", "input", "args", "params"}, key) {
+			return nil
+		}
+		_ = json.Unmarshal(list[0], &inner) // it is an object
+		known := len(inner) > 0
+		for key := range inner {
+			known = known && own(key)
+		}
+		if known || string(schema.Additional) == "false" {
+			return list[0]
+		}
+	}
+	return nil
 }
 
 // storable matches what a tool's name may not hold in a later request (https://platform.openai.com/docs/api-reference/chat/create, tools). Names have at

@@ -90,3 +90,46 @@ func TestToolName(t *testing.T) {
 		}
 	}
 }
+
+// Arguments within an object that only names them are those within, where the tool has no such parameter.
+func TestWrappedArguments(t *testing.T) {
+	const inner = `{"path":"a.txt"}`
+	strict := func(properties string) string {
+		return `{"type":"object","properties":{` + properties + `},"additionalProperties":false}`
+	}
+	read, open := strict(`"path":{"type":"string"},"limit":{}`), `{"type":"object","properties":{"path":{}}}`
+	for _, c := range []struct{ name, schema, args, want string }{
+		{"arguments", read, `{"arguments":` + inner + `}`, inner},
+		{"parameters", read, `{ "parameters": ` + inner + ` }`, inner},
+		{"input", read, `{"input":` + inner + `}`, inner},
+		{"the tool's name", read, `{"read":` + inner + `}`, inner},
+		{"the call", read, `{"name":"read","arguments":` + inner + `}`, inner},
+		{"as a text", read, `{"arguments":"{\"path\":\"a.txt\"}"}`, inner},
+		{"in a fence", read, "```json\n{\"arguments\":" + inner + "}\n```", inner},
+		{"a wrong name within", read, `{"arguments":{"file":"a.txt"}}`, `{"file":"a.txt"}`},
+		{"nothing within", read, `{"arguments":{}}`, `{}`},
+		{"a tool that takes every parameter", open, `{"arguments":` + inner + `}`, inner},
+
+		{"a parameter of the tool", strict(`"arguments":{"type":"object"}`), `{"arguments":` + inner + `}`, ""},
+		{"a parameter of the tool, name", strict(`"name":{}`), `{"name":"read","arguments":` + inner + `}`, ""},
+		{"another call", read, `{"name":"write","arguments":` + inner + `}`, ""},
+		{"another key", read, `{"arguments":` + inner + `,"limit":1}`, ""},
+		{"two objects", read, `{"arguments":` + inner + `,"input":` + inner + `}`, ""},
+		{"a text", read, `{"arguments":"a.txt"}`, ""},
+		{"a list", read, `{"arguments":[` + inner + `]}`, ""},
+		{"cut off", read, `{"arguments":{"path":"a.txt"`, ""},
+		{"every parameter, another one within", open, `{"arguments":{"file":"a.txt"}}`, ""},
+		{"every parameter, nothing within", open, `{"arguments":{}}`, ""},
+		{"another word", read, `{"path":` + inner + `}`, ""},
+	} {
+		a := llm.Answer{Calls: []llm.Call{{ID: "A", Name: "read", Args: json.RawMessage(c.args)}}}
+		a.ReadCalls(func(name string) (json.RawMessage, bool) { return json.RawMessage(c.schema), name == "read" }, func() []string { return []string{"read"} })
+		want := c.want
+		if want == "" {
+			want = c.args
+		}
+		if got := string(a.Calls[0].Args); got != want || (len(a.Repaired) > 0) != (c.want != "") {
+			t.Errorf("%s: %s, repaired %q; want %s", c.name, got, a.Repaired, want)
+		}
+	}
+}

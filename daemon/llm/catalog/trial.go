@@ -150,7 +150,7 @@ func (t *trial) ask(ctx context.Context, tools []llm.Tool, messages ...llm.Messa
 		h.pieces++
 		h.thought = h.thought || d.Reasoning != ""
 	})
-	a.ReadCalls(func(name string) bool { return name == toolName }, func() []string { return []string{toolName} })
+	a.ReadCalls(func(name string) (json.RawMessage, bool) { return json.RawMessage(toolSchema), name == toolName }, func() []string { return []string{toolName} })
 	h.Answer, h.took = a, t.clock.Mono()-start
 	if err != nil {
 		// A failed request that may have been billed has an unknown cost, and so has the sum.
@@ -247,9 +247,10 @@ func (h heard) speed() float64 {
 }
 
 const (
-	toolName = "report_number"
-	number   = 4817 // the argument that the model must use
-	receipt  = "731"
+	toolName   = "report_number"
+	toolSchema = `{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"],"additionalProperties":false}`
+	number     = 4817 // the argument that the model must use
+	receipt    = "731"
 )
 
 // tool asks for a call and returns its result to the model. The receipt appears only in the tool's result, so a model that repeats it has
@@ -258,7 +259,7 @@ func (t *trial) tool(ctx context.Context) (call, result Check) {
 	result = Check{Outcome: Skipped}
 	tools := []llm.Tool{{
 		Name: toolName, Description: "Reports a number and returns the number of its receipt.",
-		Parameters: json.RawMessage(`{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"],"additionalProperties":false}`),
+		Parameters: json.RawMessage(toolSchema),
 	}}
 	question := say(fmt.Sprintf("Report the number %d with the tool %s. Then tell me the number of the receipt.", number, toolName))
 	h, err := t.ask(ctx, tools, question)
