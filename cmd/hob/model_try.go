@@ -11,6 +11,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/cmd/hob/setup"
 	"hob/daemon/api"
+	"hob/daemon/api/client"
 	"hob/daemon/console"
 )
 
@@ -32,12 +33,21 @@ func testModel(ctx context.Context, a *cli.App, name string) error {
 	if err != nil {
 		return err
 	}
-	// The daemon makes the requests, with the keys and the budget that it has. "first" is the API's name for the model that is asked first.
-	t, err := setup.TryModel(ctx, a, c, cmp.Or(name, "first"), cmp.Or(name, "the model"))
+	name = cmp.Or(name, "first") // the API's name for the model that is asked first
+	m, err := client.Show(ctx, c, api.ShowModel, name)
 	if err != nil {
 		return err
 	}
-	able, verdict := setup.Verdict(t)
+	if m.Backend == "builtin" {
+		_, err := client.Do(ctx, c, api.TestModel, name, api.None{})
+		return err // it says why this is no model to test
+	}
+	// The daemon makes the requests, with the keys and the budget that it has.
+	t, err := setup.TryModel(ctx, a, c, name, m.Backend+"/"+m.Model.Model)
+	if err != nil {
+		return err
+	}
+	able, verdict, _ := setup.Judge(t) // the page shows the error
 	if a.JSON {
 		err = a.Document(t)
 	} else {
@@ -99,6 +109,9 @@ func modelTestText(t api.ModelTest) string {
 	line := func(name, text string) { fmt.Fprintf(&b, "%-8s %s\n", name, console.OneLine(text)) }
 	fmt.Fprintf(&b, "%s\n", console.OneLine(t.Provider+"/"+t.Model))
 	line("text", textTestResult(t))
+	if t.Text.Outcome != "yes" && t.Call.Outcome == "skipped" && t.Usage.Input == 0 {
+		return b.String() // the trial ended there
+	}
 	line("tools", checkText(t.Call, "it calls tools", "it does not call tools"))
 	line("results", checkText(t.Result, "it uses their results", "it does not use their results"))
 	line("images", checkText(t.Vision, "it sees them", "it does not see them"))

@@ -442,7 +442,7 @@ func (w *wizard) tryModel(ctx context.Context, m modelAnswer) (able bool, text s
 
 // TryModel lets the daemon make a trial of a model, and shows at a terminal how long it takes.
 func TryModel(ctx context.Context, a *cli.App, c *client.Client, id, name string) (t api.ModelTest, err error) {
-	err = a.Waiting("trying "+name+" (4 requests)", func() error {
+	err = a.Waiting("trying "+name+", with up to 4 requests", func() error {
 		t, err = client.Do(ctx, c, api.TestModel, id, api.None{})
 		return err
 	})
