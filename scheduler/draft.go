@@ -121,14 +121,14 @@ func New(d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, err
 
 // apply creates a job from a draft and the job that it changes, which is the zero Job for a new one.
 func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, error) {
-	f := faults{}
+	f := Faults{}
 	if old.ID != 0 {
 		d.Trust = old.Trust
 	}
 	d.Permissions.Tools, d.Permissions.Tokens = append(d.Permissions.Tools, d.Tools...), cmp.Or(d.MaxTokens, d.Permissions.Tokens)
 	j := Job{
 		Trigger: Trigger{
-			Name: f.name(d, old), Prompt: strings.TrimSpace(cmp.Or(d.Prompt, old.Prompt)), Deliver: f.deliver(cmp.Or(d.Deliver, string(old.Deliver))), Trust: d.Trust, Typed: d.Typed, Permissions: d.Permissions,
+			Name: f.name(d, old), Prompt: strings.TrimSpace(cmp.Or(d.Prompt, old.Prompt)), Deliver: f.Deliver(cmp.Or(d.Deliver, string(old.Deliver))), Trust: d.Trust, Typed: d.Typed, Permissions: d.Permissions,
 			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
 		},
 		Words: f.words(d), Gate: d.gate(old.Gate), Session: f.session(d, old.Session),
@@ -137,27 +137,19 @@ func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Re
 		MaxLate: f.maxLate(d, old.MaxLate),
 	}
 	j.Zone, zone = f.zone(cmp.Or(d.Zone, old.Zone), zone)
-	if err := CheckPrompt(j.Prompt, "say what the job is to do"); err != nil {
-		f.add(err)
-	}
-	if err := j.Gate.Check(); err != nil {
-		f.add(err)
-	}
-	if err := d.Permissions.Check(); err != nil {
-		f.add(err)
-	}
+	f.Add(CheckPrompt(j.Prompt, "say what the job is to do"))
+	f.Add(j.Gate.Check())
+	f.Add(d.Permissions.Check())
 	if d.Trust == "" {
-		f.add(errors.New("trust: the job has no requester"))
+		f.Add(errors.New("trust: the job has no requester"))
 	}
-	if zone == nil {
-		zone = time.UTC // so that faults of the schedule are still found
-	}
+	zone = cmp.Or(zone, time.UTC) // so that faults of the schedule are still found
 	r := f.resolve(j.Words, zone, now)
 	if !slices.Contains([]string{"", gateByChange, gateByExit}, d.GateMode) {
-		f.add(fmt.Errorf("gate_mode %q: want change or exit", d.GateMode))
+		f.Add(fmt.Errorf("gate_mode %q: want change or exit", d.GateMode))
 	}
-	if len(f.list) > 0 {
-		return Job{}, phrase.Resolved{}, errors.Join(f.list...)
+	if err := f.Err(); err != nil {
+		return Job{}, phrase.Resolved{}, err
 	}
 	j.Spec, j.Words, j.Due = r.Spec, r.Words, r.Next[0].UTC()
 	return j, r, nil
@@ -198,29 +190,53 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// faults collects the faults of a draft.
-type faults struct{ list []error }
+// Faults collects the faults of a draft.
+type Faults struct{ list []error }
 
-func (f *faults) add(err error) { f.list = append(f.list, err) }
+// Add notes a fault; nil is none.
+func (f *Faults) Add(err error) { f.list = append(f.list, err) }
+
+// Err returns all faults, or nil.
+func (f *Faults) Err() error { return errors.Join(f.list...) }
+
+// Deliver parses the address of the answers; without one it is the owner.
+func (f *Faults) Deliver(text string) event.Address {
+	to, err := event.ParseAddress(cmp.Or(strings.TrimSpace(text), string(event.ToOwner)))
+	if err != nil {
+		f.Add(fmt.Errorf("deliver: %w", err))
+	}
+	return to
+}
 
 // name checks a job's name, or makes one from the prompt. Names must differ from ids and flags, because commands take either.
-func (f *faults) name(d Draft, old Job) string {
+func (f *Faults) name(d Draft, old Job) string {
 	name := strings.TrimSpace(cmp.Or(d.Name, old.Name))
 	switch {
 	case name == "":
-		return nameFrom(d.Prompt)
+		if name = NameFrom(strings.TrimPrefix(strings.ToLower(strings.TrimSpace(d.Prompt)), "say:"), "job"); name == Heartbeat {
+			name = "job"
+		}
 	case name == Heartbeat && d.Gate.Content == "":
-		f.add(errors.New("name heartbeat: this name is reserved for HEARTBEAT.md; [heartbeat] in config.toml sets its times"))
-	case utf8.RuneCountInString(name) > longestName:
-		f.add(fmt.Errorf("name %q: it is longer than %d characters", name, longestName))
-	case name[0] == '-':
-		f.add(fmt.Errorf("name %q: it would look like a flag; let it begin with a letter or a digit", name))
-	case strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) }):
-		f.add(fmt.Errorf("name %q: want only letters, digits, - and _", name))
-	case strings.Trim(name, "0123456789") == "":
-		f.add(fmt.Errorf("name %q: want a letter in it, or it would look like an id", name))
+		f.Add(errors.New("name heartbeat: this name is reserved for HEARTBEAT.md; [heartbeat] in config.toml sets its times"))
+	default:
+		f.Add(CheckName(name))
 	}
 	return name
+}
+
+// CheckName returns what is wrong with the name of a job or watch, or nil.
+func CheckName(name string) error {
+	switch {
+	case utf8.RuneCountInString(name) > longestName:
+		return fmt.Errorf("name %q: it is longer than %d characters", name, longestName)
+	case name[0] == '-':
+		return fmt.Errorf("name %q: it would look like a flag; let it begin with a letter or a digit", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) }):
+		return fmt.Errorf("name %q: want only letters, digits, - and _", name)
+	case strings.Trim(name, "0123456789") == "":
+		return fmt.Errorf("name %q: want a letter in it, or it would look like an id", name)
+	}
+	return nil
 }
 
 // nameRune reports whether a name may contain r: letters of any script, digits, - and _.
@@ -228,25 +244,23 @@ func nameRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_'
 }
 
-// nameFrom builds a name from the first words of a prompt; "job" without any.
-func nameFrom(prompt string) string {
-	text := strings.ToLower(strings.TrimSpace(prompt))
-	text = strings.TrimPrefix(text, "say:")
-	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+// NameFrom builds a name from the first words of a prompt; it is otherwise without any.
+func NameFrom(prompt, otherwise string) string {
+	words := strings.FieldsFunc(strings.ToLower(prompt), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	name := ""
 	for _, w := range words[:min(len(words), 4)] {
 		if next := strings.TrimPrefix(name+"-"+w, "-"); utf8.RuneCountInString(next) <= 32 {
 			name = next
 		}
 	}
-	if strings.Trim(name, "0123456789-") == "" || name == Heartbeat {
-		return "job"
+	if strings.Trim(name, "0123456789-") == "" {
+		return otherwise
 	}
 	return name
 }
 
 // words returns the only schedule of a draft.
-func (f *faults) words(d Draft) string {
+func (f *Faults) words(d Draft) string {
 	var given []string
 	for _, s := range [][2]string{{"cron ", d.Cron}, {"every ", d.Every}, {"at ", d.At}, {"", d.When}} {
 		text := strings.TrimSpace(s[1])
@@ -259,52 +273,48 @@ func (f *faults) words(d Draft) string {
 		given = append(given, text)
 	}
 	if len(given) != 1 {
-		f.add(errors.New("schedule: want exactly one of cron, every, at and when"))
+		f.Add(errors.New("schedule: want exactly one of cron, every, at and when"))
 		return ""
 	}
 	return given[0]
 }
 
 // resolve parses the words of a schedule.
-func (f *faults) resolve(words string, zone *time.Location, now time.Time) phrase.Resolved {
+func (f *Faults) resolve(words string, zone *time.Location, now time.Time) phrase.Resolved {
 	if words == "" {
 		return phrase.Resolved{}
 	}
 	r, err := phrase.Resolve(words, zone, now)
-	if err != nil {
-		f.add(err)
-	}
+	f.Add(err)
 	return r
 }
 
 // zone returns the named time zone, or the owner's.
-func (f *faults) zone(name string, owner *time.Location) (string, *time.Location) {
+func (f *Faults) zone(name string, owner *time.Location) (string, *time.Location) {
 	if strings.TrimSpace(name) == "" && owner != nil {
 		name = owner.String()
 	}
 	zone, err := Zone(strings.TrimSpace(name))
 	if err != nil {
-		f.add(err)
+		f.Add(err)
 		return "", nil
 	}
 	return zone.String(), zone
 }
 
 // oneOf returns the allowed value that was given; the first one if none was.
-func (f *faults) oneOf(field, value string, allowed ...string) string {
+func (f *Faults) oneOf(field, value string, allowed ...string) string {
 	value = cmp.Or(strings.ToLower(strings.TrimSpace(value)), allowed[0])
-	for _, a := range allowed {
-		if value == a {
-			return a
-		}
+	if slices.Contains(allowed, value) {
+		return value
 	}
-	f.add(fmt.Errorf("%s %q: want %s", field, value, strings.Join(allowed, " or ")))
+	f.Add(fmt.Errorf("%s %q: want %s", field, value, strings.Join(allowed, " or ")))
 	return ""
 }
 
 // session returns the conversation of the runs. A job with rights runs in a conversation of its own, where other people's text cannot use
 // them.
-func (f *faults) session(d Draft, old string) string {
+func (f *Faults) session(d Draft, old string) string {
 	name := cmp.Or(d.Session, old)
 	if d.GivesRights() {
 		name = d.Session // the old one may be the owner's
@@ -313,14 +323,14 @@ func (f *faults) session(d Draft, old string) string {
 	case len(d.Permissions.Allow) == 0:
 		return f.oneOf("session", name, "auto", "main", "isolated")
 	case strings.EqualFold(strings.TrimSpace(name), "main"), strings.EqualFold(strings.TrimSpace(name), "auto"):
-		f.add(fmt.Errorf("session %q: want isolated, because a job with rights of its own has its own conversation", name))
+		f.Add(fmt.Errorf("session %q: want isolated, because a job with rights of its own has its own conversation", name))
 		return ""
 	}
 	return f.oneOf("session", name, "isolated")
 }
 
 // maxLate parses the limit of lateness. Without one the old limit stays.
-func (f *faults) maxLate(d Draft, old time.Duration) time.Duration {
+func (f *Faults) maxLate(d Draft, old time.Duration) time.Duration {
 	text := strings.TrimSpace(d.MaxLate)
 	switch {
 	case text == "":
@@ -331,20 +341,11 @@ func (f *faults) maxLate(d Draft, old time.Duration) time.Duration {
 	late, err := spec.ParsePeriod(text)
 	switch {
 	case err != nil:
-		f.add(fmt.Errorf("max-late: %w", err))
+		f.Add(fmt.Errorf("max-late: %w", err))
 	case late < time.Second || late > spec.LongestPeriod:
-		f.add(fmt.Errorf("max-late %q: want between 1 second and 10 years", text))
+		f.Add(fmt.Errorf("max-late %q: want between 1 second and 10 years", text))
 	}
 	return late
-}
-
-// deliver parses the address of the answers; without one it is the owner.
-func (f *faults) deliver(text string) event.Address {
-	to, err := event.ParseAddress(cmp.Or(strings.TrimSpace(text), string(event.ToOwner)))
-	if err != nil {
-		f.add(fmt.Errorf("deliver: %w", err))
-	}
-	return to
 }
 
 // CheckPrompt returns what is wrong with a prompt, or nil. hint is for one that is empty. A prompt "say:" without a text would send an empty

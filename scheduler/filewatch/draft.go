@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"hob/config/schema"
 	"hob/daemon/event"
@@ -25,7 +23,6 @@ const (
 	longestSettle  = time.Hour
 	shortestPoll   = time.Second
 	longestPoll    = 24 * time.Hour
-	longestName    = 64 // as of a job
 	mostPaths      = 100
 )
 
@@ -104,7 +101,7 @@ func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
 	f := faults{}
 	w := Watch{
 		Trigger: scheduler.Trigger{
-			Name: f.name(d), Prompt: strings.TrimSpace(d.Prompt), Deliver: f.deliver(d.Deliver), Trust: d.Trust, Typed: d.Typed, Permissions: d.Permissions,
+			Name: f.name(d), Prompt: strings.TrimSpace(d.Prompt), Deliver: f.Deliver(d.Deliver), Trust: d.Trust, Typed: d.Typed, Permissions: d.Permissions,
 			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
 		},
 		Paths: f.paths(d.Paths, guard), Include: f.include(d.Include), Events: f.events(d.Events),
@@ -112,14 +109,12 @@ func New(d Draft, guard *fsguard.Guard, now time.Time) (Watch, error) {
 		Poll:   f.period("poll", d.Poll, 0, shortestPoll, longestPoll),
 		Flat:   d.Flat, Gitignore: d.Gitignore, Own: d.Own,
 	}
-	if err := scheduler.CheckPrompt(w.Prompt, "say what to do when files change"); err != nil {
-		f.add(err)
-	}
+	f.Add(scheduler.CheckPrompt(w.Prompt, "say what to do when files change"))
 	if d.Trust == "" {
-		f.add(errors.New("trust: the watch has no requester"))
+		f.Add(errors.New("trust: the watch has no requester"))
 	}
-	if len(f.list) > 0 {
-		return Watch{}, errors.Join(f.list...)
+	if err := f.Err(); err != nil {
+		return Watch{}, err
 	}
 	return w, nil
 }
@@ -131,68 +126,34 @@ func (w Watch) Check(guard *fsguard.Guard) error {
 	f.paths(w.Paths, guard)
 	f.include(w.Include)
 	if w.Settle < shortestSettle || w.Settle > longestSettle {
-		f.add(fmt.Errorf("settle %v: want between %v and %v", w.Settle, shortestSettle, longestSettle))
+		f.Add(fmt.Errorf("settle %v: want between %v and %v", w.Settle, shortestSettle, longestSettle))
 	}
-	return errors.Join(f.list...)
+	return f.Err()
 }
 
 // faults collects the faults of a draft.
-type faults struct{ list []error }
-
-func (f *faults) add(err error) { f.list = append(f.list, err) }
+type faults struct{ scheduler.Faults }
 
 // name checks a watch's name, or makes one from the prompt. Names must differ from ids and flags, because commands take either.
 func (f *faults) name(d Draft) string {
 	name := strings.TrimSpace(d.Name)
-	switch {
-	case name == "":
-		return nameFrom(d.Prompt)
-	case utf8.RuneCountInString(name) > longestName:
-		f.add(fmt.Errorf("name %q: it is longer than %d characters", name, longestName))
-	case name[0] == '-':
-		f.add(fmt.Errorf("name %q: it would look like a flag; let it begin with a letter or a digit", name))
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }):
-		f.add(fmt.Errorf("name %q: want only letters, digits, - and _", name))
-	case strings.Trim(name, "0123456789") == "":
-		f.add(fmt.Errorf("name %q: want a letter in it, or it would look like an id", name))
+	if name == "" {
+		return scheduler.NameFrom(d.Prompt, "watch")
 	}
+	f.Add(scheduler.CheckName(name))
 	return name
-}
-
-// nameFrom builds a name from the first words of a prompt; "watch" without any.
-func nameFrom(prompt string) string {
-	words := strings.FieldsFunc(strings.ToLower(prompt), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	name := ""
-	for _, w := range words[:min(len(words), 4)] {
-		if next := strings.TrimPrefix(name+"-"+w, "-"); utf8.RuneCountInString(next) <= 32 {
-			name = next
-		}
-	}
-	if strings.Trim(name, "0123456789-") == "" {
-		return "watch"
-	}
-	return name
-}
-
-// deliver parses the address of the answers; without one it is the owner.
-func (f *faults) deliver(text string) event.Address {
-	to, err := event.ParseAddress(cmp.Or(strings.TrimSpace(text), string(event.ToOwner)))
-	if err != nil {
-		f.add(fmt.Errorf("deliver: %w", err))
-	}
-	return to
 }
 
 // paths resolves each path. The part before a wildcard is resolved like the kernel does.
 func (f *faults) paths(list []string, guard *fsguard.Guard) []string {
 	if len(list) == 0 || len(list) > mostPaths {
-		f.add(fmt.Errorf("paths: want between 1 and %d files, folders or globs", mostPaths))
+		f.Add(fmt.Errorf("paths: want between 1 and %d files, folders or globs", mostPaths))
 	}
 	var out []string
 	for _, path := range list[:min(len(list), mostPaths)] {
 		resolved, err := resolve(strings.TrimSpace(path), guard)
 		if err != nil {
-			f.add(fmt.Errorf("path %q: %w", path, err))
+			f.Add(fmt.Errorf("path %q: %w", path, err))
 			continue
 		}
 		if !slices.Contains(out, resolved) {
@@ -244,7 +205,7 @@ func (f *faults) include(list []string) []string {
 	for _, text := range list {
 		text = strings.TrimSpace(text)
 		if _, err := glob.New(text); err != nil {
-			f.add(fmt.Errorf("include: %w", err))
+			f.Add(fmt.Errorf("include: %w", err))
 			continue
 		}
 		out = append(out, text)
@@ -258,7 +219,7 @@ func (f *faults) events(list []string) []Kind {
 	for _, text := range list {
 		k := Kind(strings.ToLower(strings.TrimSpace(text)))
 		if !slices.Contains(Kinds(), k) {
-			f.add(fmt.Errorf("event %q: want create, write, remove or rename", text))
+			f.Add(fmt.Errorf("event %q: want create, write, remove or rename", text))
 			continue
 		}
 		if !slices.Contains(out, k) {
@@ -277,9 +238,9 @@ func (f *faults) period(field, text string, unset, least, most time.Duration) ti
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		f.add(fmt.Errorf("%s %q: want a period such as 500ms, 2s or 5m", field, text))
+		f.Add(fmt.Errorf("%s %q: want a period such as 500ms, 2s or 5m", field, text))
 	case d < least || d > most:
-		f.add(fmt.Errorf("%s %q: want between %v and %v", field, text, least, most))
+		f.Add(fmt.Errorf("%s %q: want between %v and %v", field, text, least, most))
 	}
 	return d
 }
