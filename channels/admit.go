@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,10 +101,7 @@ func validChoice(choice string) bool {
 
 // textParts returns the text of a message as parts, none if there is no text.
 func textParts(m Message) []event.Part {
-	text := m.Text
-	if m.Choice != "" {
-		text = m.Choice
-	}
+	text := cmp.Or(m.Choice, m.Text)
 	text = strings.Trim(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")
 	if strings.TrimSpace(text) == "" {
 		return nil

@@ -1,9 +1,11 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -208,9 +210,7 @@ func (l *Live) update(ctx context.Context, g LiveAnswer) (again bool, err error)
 	case err != nil || now < v.next || g.Outbox != 0 && g.Shown == "" || l.hidden(g):
 		return true, nil // the channel is away, it is too early, the pump is sending the draft, or the reader lost the right
 	}
-	if v.text == "" {
-		v.text = g.Body
-	}
+	v.text = cmp.Or(v.text, g.Body)
 	text := l.text(g, FormOf(ch))
 	switch {
 	case g.Outbox == 0:
@@ -279,12 +279,7 @@ func (l *Live) exclusive(a event.Address, f func()) {
 // stillCurrent reports whether the draft is still current.
 func (l *Live) stillCurrent(ctx context.Context, g LiveAnswer) bool {
 	list, err := l.Drafts.LiveAnswers(ctx)
-	for _, now := range list {
-		if err == nil && now.Outbox == g.Outbox && now.Shown == g.Shown {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(list, func(now LiveAnswer) bool { return now.Outbox == g.Outbox && now.Shown == g.Shown })
 }
 
 // recordEdit records the result of an edit. An edit never has to succeed: a draft that can never be edited is

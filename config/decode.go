@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,12 +42,7 @@ func (d *decoder) add(n *node, at place, key, text, hint string, fatal bool) {
 
 // failed reports whether one of the problems is fatal.
 func failed(problems []Problem) bool {
-	for _, p := range problems {
-		if p.Fatal {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Fatal })
 }
 
 // value decodes n into dst by dst's type. key is n's full key. It goes on after a problem, so that one run

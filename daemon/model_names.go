@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -41,9 +42,7 @@ func ModelList(ctx context.Context, backend, base, key string) ([]llm.Entry, err
 		return nil, nil
 	}
 	b := all.All()[i]
-	if base == "" {
-		base = b.BaseURL
-	}
+	base = cmp.Or(base, b.BaseURL)
 	return b.List(ctx, llm.Config{Provider: backend, BaseURL: base, APIKey: key, HTTP: &http.Client{Transport: netguard.Proxy{}.Transport()}})
 }
 

@@ -233,10 +233,8 @@ func (d status) mistaken() bool {
 
 // ill reports whether a channel cannot receive or cannot send.
 func ill(list []channels.ChannelHealth) bool {
-	for _, c := range list {
-		if c.Receiving.State == channels.Down || c.Sending.State == channels.Down {
-			return true
-		}
+	down := func(c channels.ChannelHealth) bool {
+		return c.Receiving.State == channels.Down || c.Sending.State == channels.Down
 	}
-	return false
+	return slices.ContainsFunc(list, down)
 }

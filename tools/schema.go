@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -152,8 +153,5 @@ func dropNull(s *jsonschema.Schema) {
 // fieldName returns the JSON name of a field.
 func fieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name == "" {
-		return f.Name
-	}
-	return name
+	return cmp.Or(name, f.Name)
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"time"
 
 	"hob/daemon/event"
@@ -25,10 +26,7 @@ type Spawn struct {
 
 // Agent returns the id of the sub-agent.
 func (s Spawn) Agent() string {
-	if s.Resume != "" {
-		return s.Resume
-	}
-	return s.Call.ID
+	return cmp.Or(s.Resume, s.Call.ID)
 }
 
 // Halt is a Change. It stops a sub-agent of the conversation; one that has ended stays as it is.

@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,9 +102,7 @@ func (c *Channel) input(text, session, id string, files []File) (event.In, error
 	if err != nil {
 		return event.In{}, err
 	}
-	if session == "" {
-		session = MainSession
-	}
+	session = cmp.Or(session, MainSession)
 	if !c.names.MatchString(session) {
 		return event.In{}, fmt.Errorf("%w (%q is not)", ErrSession, brief(session))
 	}

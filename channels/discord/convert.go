@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -152,9 +153,7 @@ func (e *decoder) withoutMention(text string, calls []user) string {
 	for m := call.FindString(rest); m != ""; m = call.FindString(rest) {
 		rest = rest[len(m):]
 	}
-	if rest == "" {
-		rest = text // a mention without other text
-	}
+	rest = cmp.Or(rest, text) // a mention without other text
 	var names []string
 	for _, u := range calls {
 		names = append(names, "<@"+u.ID+">", "@"+u.name(), "<@!"+u.ID+">", "@"+u.name())
@@ -178,12 +177,8 @@ func (e *decoder) files(list []attachment, voice bool) []channels.Attachment {
 	var files []channels.Attachment
 	for _, a := range list {
 		f := channels.Attachment{Name: a.Name, MIME: a.MIME, Size: a.Size, Voice: voice, Length: time.Duration(a.Length * float64(time.Second))}
-		if f.Name == "" {
-			f.Name = "attachment"
-		}
-		if f.MIME == "" {
-			f.MIME = "application/octet-stream"
-		}
+		f.Name = cmp.Or(f.Name, "attachment")
+		f.MIME = cmp.Or(f.MIME, "application/octet-stream")
 		f.Open = func(ctx context.Context) (io.ReadCloser, error) { return e.web.download(ctx, a.URL) }
 		files = append(files, f)
 	}

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -39,10 +40,7 @@ type user struct {
 
 // name returns the display name.
 func (u *user) name() string {
-	if u.Global != "" {
-		return u.Global
-	}
-	return u.Username
+	return cmp.Or(u.Global, u.Username)
 }
 
 // message is a message. A deletion contains only ids.

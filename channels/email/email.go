@@ -10,6 +10,7 @@
 package email
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -149,12 +150,8 @@ func (c *Config) complete() error {
 	case strings.ContainsFunc(c.User+c.Folder, mail.Invisible):
 		return errors.New("user, folder: want one line without control characters")
 	}
-	if c.User == "" {
-		c.User = c.Address
-	}
-	if c.Folder == "" {
-		c.Folder = "INBOX"
-	}
+	c.User = cmp.Or(c.User, c.Address)
+	c.Folder = cmp.Or(c.Folder, "INBOX")
 	return c.checkFingerprint()
 }
 

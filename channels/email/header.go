@@ -3,6 +3,7 @@ package email
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,9 +37,7 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 	}
 	subject := mail.Line(mail.Decoded(h.Get("Subject")), maxSubject)
 	l := header{threadRef: threadRef{id: firstID(h.Get("Message-Id")), subject: subject}, inReplyTo: firstID(h.Get("In-Reply-To"))}
-	if l.id == "" {
-		l.id = fallback
-	}
+	l.id = cmp.Or(l.id, fallback)
 	if l.before = earlier(h.Get("References")); len(l.before) == 0 && l.inReplyTo != "" {
 		l.before = []string{l.inReplyTo}
 	}
@@ -148,9 +147,7 @@ func (c *Channel) message(l header) channels.Message {
 		// A mail that is not addressed to hob was forwarded by somebody, including the original signature.
 		Forwarded: l.forwarded || !slices.Contains(l.to, c.cfg.Address),
 	}
-	if m.From.Name == "" {
-		m.From.Name = l.from
-	}
+	m.From.Name = cmp.Or(m.From.Name, l.from)
 	if !l.verified && !m.From.Self {
 		m.From.ID, m.Forwarded = "unverified:"+l.from, true
 		m.Chat.ID = m.From.ID
@@ -177,10 +174,7 @@ func (r threadRef) root() string {
 // String returns the text form: "<id> <first><second> subject". A mail that begins a thread has its own id
 // instead of earlier ones.
 func (r threadRef) String() string {
-	before := strings.Join(r.before, "")
-	if before == "" {
-		before = r.id
-	}
+	before := cmp.Or(strings.Join(r.before, ""), r.id)
 	return strings.TrimRight(strings.Join([]string{r.id, before, r.subject}, " "), " ")
 }
 

@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -136,10 +137,7 @@ func attach(ctx context.Context, m *mail.Msg, f *channels.File) error {
 	if err != nil || strings.ContainsFunc(kind, hobmail.Invisible) {
 		kind = "application/octet-stream"
 	}
-	name := hobmail.Line(f.Name, maxSubject)
-	if name == "" {
-		name = "file"
-	}
+	name := cmp.Or(hobmail.Line(f.Name, maxSubject), "file")
 	return m.AttachReader(name, bytes.NewReader(data), mail.WithFileContentType(mail.ContentType(kind)))
 }
 

@@ -10,6 +10,7 @@
 package irc
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -76,9 +77,7 @@ func Kind() channels.Kind {
 
 // New makes a channel. Errors name the wrong key of the section.
 func New(env channels.Env, cfg Config) (*Channel, error) {
-	if cfg.Nick == "" {
-		cfg.Nick = "hob"
-	}
+	cfg.Nick = cmp.Or(cfg.Nick, "hob")
 	host, err := cfg.checkServer()
 	if err != nil {
 		return nil, err
@@ -225,10 +224,7 @@ func (c *Config) keyPair() ([]tls.Certificate, error) {
 
 // login returns the name of the account to log in to.
 func (c *Config) login() string {
-	if c.Account != "" {
-		return c.Account
-	}
-	return c.Nick
+	return cmp.Or(c.Account, c.Nick)
 }
 
 // fold converts a name to the form in which names are compared. Only ASCII is folded. If a server folds more

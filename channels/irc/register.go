@@ -1,6 +1,7 @@
 package irc
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -186,9 +187,7 @@ func saslLines(secret string) []string {
 		lines = append(lines, "AUTHENTICATE "+text[:saslPiece])
 		text = text[saslPiece:]
 	}
-	if text == "" {
-		text = "+"
-	}
+	text = cmp.Or(text, "+")
 	return append(lines, "AUTHENTICATE "+text)
 }
 

@@ -1,6 +1,7 @@
 package irc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -184,9 +185,7 @@ func (s sender) splitLines(target, text string) []string {
 	s.session.mu.Lock()
 	source := len(s.session.prefix)
 	s.session.mu.Unlock()
-	if source == 0 {
-		source = sourceSize
-	}
+	source = cmp.Or(source, sourceSize)
 	// Servers add the sender's prefix, which counts towards the limit of a line.
 	room := max(leastText, lineSize-len(": PRIVMSG  :\r\n")-source-len(target))
 	var lines []string

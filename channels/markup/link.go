@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -17,9 +18,7 @@ const maxURL = 2000
 func (r *reader) link(target, label string, s style) []run {
 	target = address(target)
 	label = strings.TrimSpace(strings.Join(strings.Fields(undirected(label)), " "))
-	if label == "" {
-		label = target
-	}
+	label = cmp.Or(label, target)
 	// The address is untrusted: a model may copy it from any page.
 	u, err := url.Parse(target)
 	switch {

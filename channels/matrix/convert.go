@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -119,9 +120,7 @@ func (r *reader) message(room string, p place, e roomEvent) (channels.Message, b
 		ID: id(room, e.ID), At: time.UnixMilli(e.At), Chat: r.chat(room, p, e.Sender),
 		From: channels.Person{ID: e.Sender, Name: p.names[e.Sender], Self: e.Sender == r.me.ID},
 	}
-	if m.From.Name == "" {
-		m.From.Name = e.Sender
-	}
+	m.From.Name = cmp.Or(m.From.Name, e.Sender)
 	// Malformed ids must not become parts of addresses.
 	if !strings.HasPrefix(e.ID, "$") || !strings.HasPrefix(room, "!") || !strings.HasPrefix(e.Sender, "@") {
 		return m, false
@@ -158,10 +157,7 @@ func (r *reader) chat(room string, p place, sender string) channels.Chat {
 		return channels.Chat{ID: sender}
 	}
 	// Groups are shown with their name.
-	title := p.title
-	if title == "" {
-		title = room
-	}
+	title := cmp.Or(p.title, room)
 	return channels.Chat{ID: room, Group: room, Title: title}
 }
 
@@ -234,12 +230,7 @@ func (a account) mentionsHob(s messageContent, text string) bool {
 			return true
 		}
 	}
-	for _, name := range a.names() {
-		if hasWord(text, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.names(), func(name string) bool { return hasWord(text, name) })
 }
 
 // names returns hob's names, the longest first.
@@ -295,15 +286,9 @@ func isWord(r rune) bool {
 // file describes the file of a message.
 func (c *Channel) file(s messageContent) channels.Attachment {
 	a := channels.Attachment{Name: s.Filename, MIME: s.Info.MIME, Size: max(s.Info.Size, 0), Voice: s.Voice != nil}
-	if a.Name == "" {
-		a.Name = s.Body
-	}
-	if a.Name == "" {
-		a.Name = "file"
-	}
-	if a.MIME == "" {
-		a.MIME = "application/octet-stream"
-	}
+	a.Name = cmp.Or(a.Name, s.Body)
+	a.Name = cmp.Or(a.Name, "file")
+	a.MIME = cmp.Or(a.MIME, "application/octet-stream")
 	at := s.URL
 	a.Open = func(ctx context.Context) (io.ReadCloser, error) { return c.api.file(ctx, at) }
 	return a

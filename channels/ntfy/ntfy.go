@@ -9,6 +9,7 @@
 package ntfy
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -98,9 +99,7 @@ func (c *Channel) OwnerPlaces() []string {
 
 // checkServer checks the address, and returns it without a slash at its end.
 func checkServer(s string) (string, error) {
-	if s == "" {
-		s = "https://ntfy.sh"
-	}
+	s = cmp.Or(s, "https://ntfy.sh")
 	u, err := url.Parse(s)
 	switch {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,5 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 
 // orUnknown returns a text for an id that may be unknown.
 func orUnknown(id string) string {
-	if id == "" {
-		return "unknown"
-	}
-	return id
+	return cmp.Or(id, "unknown")
 }

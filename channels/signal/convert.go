@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,9 +38,7 @@ func (m me) id(number, uuid string, timestamp int64) string {
 func (r *reader) message(e *envelope) (channels.Message, bool) {
 	// Account ids are compared in lower case.
 	from := channels.Person{ID: strings.ToLower(e.UUID), Name: e.Name, Self: r.me.is(e.Number, e.UUID)}
-	if from.Name == "" {
-		from.Name = e.Number
-	}
+	from.Name = cmp.Or(from.Name, e.Number)
 	switch {
 	case e.Sync != nil && e.Sync.Sent != nil && from.Self:
 		return r.note(e, e.Sync.Sent, from)
@@ -162,9 +161,7 @@ func (r *reader) files(list []attachment, at target) []channels.Attachment {
 		if f.Name == "" {
 			f.Name = path.Base(a.ID)
 		}
-		if f.MIME == "" {
-			f.MIME = "application/octet-stream"
-		}
+		f.MIME = cmp.Or(f.MIME, "application/octet-stream")
 		f.Open = func(ctx context.Context) (io.ReadCloser, error) { return r.channel.rpc.file(ctx, a.ID, at) }
 		files = append(files, f)
 	}

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,9 +120,7 @@ func (v view) textMessage(chat string, m *slack.Msg) message {
 	if strings.HasPrefix(chat, "D") {
 		out.Chat = channels.Chat{ID: out.From.ID}
 	} else {
-		if out.thread == "" {
-			out.thread = m.Timestamp
-		}
+		out.thread = cmp.Or(out.thread, m.Timestamp)
 		out.Chat = channels.Chat{ID: chat + "/" + out.thread, Group: chat}
 	}
 	// The first message of a thread replies to nothing.
@@ -177,10 +176,7 @@ func (v view) buttonPress(p press) (message, bool) {
 	}
 	// The answer goes to the thread of the message with the button.
 	if !strings.HasPrefix(p.Container.Chat, "D") {
-		thread := p.Container.Thread
-		if thread == "" {
-			thread = p.Container.Message
-		}
+		thread := cmp.Or(p.Container.Thread, p.Container.Message)
 		m.Chat = channels.Chat{ID: p.Container.Chat + "/" + thread, Group: p.Container.Chat}
 	}
 	return message{Message: m}, m.From.ID != ""
@@ -271,17 +267,11 @@ func (v view) files(files []slack.File) []channels.Attachment {
 	var list []channels.Attachment
 	for _, f := range files {
 		a := channels.Attachment{Name: f.Name, MIME: f.Mimetype, Size: int64(max(f.Size, 0)), Voice: len(f.AudioWaveSamples) > 0, Length: time.Duration(max(f.DurationMs, 0)) * time.Millisecond}
-		if a.Name == "" {
-			a.Name = "file"
-		}
-		if a.MIME == "" {
-			a.MIME = "application/octet-stream"
-		}
+		a.Name = cmp.Or(a.Name, "file")
+		a.MIME = cmp.Or(a.MIME, "application/octet-stream")
 		// Open runs later, before the commit of the message.
 		from, fileID, mode := f.URLPrivateDownload, f.ID, f.Mode
-		if from == "" {
-			from = f.URLPrivate
-		}
+		from = cmp.Or(from, f.URLPrivate)
 		a.Open = func(ctx context.Context) (io.ReadCloser, error) {
 			switch {
 			case mode == "tombstone" || mode == "hidden_by_limit":

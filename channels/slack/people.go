@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,7 @@ func (r *reader) userName(ctx context.Context, id string) (person, bool) {
 	}
 	p := person{name: u.Profile.DisplayName, bot: u.IsBot}
 	for _, name := range []string{u.Profile.RealName, u.RealName, u.Name, id} {
-		if p.name == "" {
-			p.name = name
-		}
+		p.name = cmp.Or(p.name, name)
 	}
 	r.people[id] = p
 	return p, true

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -129,9 +130,7 @@ func (r *reader) named(u *user) channels.Person {
 		return channels.Person{}
 	}
 	p := channels.Person{ID: strconv.FormatInt(u.ID, 10), Name: strings.TrimSpace(u.First + " " + u.Last), Bot: u.Bot, Self: u.ID == r.me.ID}
-	if p.Name == "" {
-		p.Name = u.Username
-	}
+	p.Name = cmp.Or(p.Name, u.Username)
 	return p
 }
 
@@ -232,12 +231,8 @@ func (r *reader) files(m *message) []channels.Attachment {
 			return
 		}
 		a := channels.Attachment{Name: f.Name, MIME: f.MIME, Size: f.Size, Voice: voice, Length: time.Duration(f.Length) * time.Second}
-		if a.Name == "" {
-			a.Name = name
-		}
-		if a.MIME == "" {
-			a.MIME = mime
-		}
+		a.Name = cmp.Or(a.Name, name)
+		a.MIME = cmp.Or(a.MIME, mime)
 		id := f.ID
 		a.Open = func(ctx context.Context) (io.ReadCloser, error) { return r.channel.api.file(ctx, id) }
 		list = append(list, a)

@@ -8,6 +8,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -149,9 +150,7 @@ func (s Server) Read(value string) (*url.URL, error) {
 	hint := ""
 	if s.Optional {
 		hint = ", or leave it out"
-		if value == "" {
-			value = s.Like
-		}
+		value = cmp.Or(value, s.Like)
 	}
 	u, err := url.Parse(strings.TrimRight(value, "/"))
 	switch {

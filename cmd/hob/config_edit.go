@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,10 +141,7 @@ func (k configCommands) mistakes(path string, doc []byte) []config.Problem {
 // open runs the editor of $VISUAL or $EDITOR, which may contain flags. The terminal is handed over: the editor
 // has the same three streams as this process.
 func (k configCommands) open(ctx context.Context, draft string) error {
-	line := os.Getenv("VISUAL")
-	if line == "" {
-		line = os.Getenv("EDITOR")
-	}
+	line := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
 	// Neither variable is set: the editor that the system always has.
 	if line == "" {
 		line = "vi"

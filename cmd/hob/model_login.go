@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,10 +81,7 @@ func loginCodex(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	// Some accounts have no address, only an id.
-	name := who.Email
-	if name == "" {
-		name = who.Account
-	}
+	name := cmp.Or(who.Email, who.Account)
 	return a.Done(who, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
 }
 

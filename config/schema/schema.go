@@ -279,10 +279,6 @@ func Fields(dst reflect.Value) map[string]reflect.Value {
 // Secret reports whether a key without its section names a secret.
 // The name alone decides whether a value is hidden, so the owner of a section must choose names with one of these endings.
 func Secret(name string) bool {
-	for _, word := range []string{"token", "api_key", "search_key", "password", "secret"} {
-		if name == word || strings.HasSuffix(name, "_"+word) {
-			return true
-		}
-	}
-	return false
+	words := []string{"token", "api_key", "search_key", "password", "secret"}
+	return slices.ContainsFunc(words, func(word string) bool { return name == word || strings.HasSuffix(name, "_"+word) })
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -243,9 +244,7 @@ func parked(n int) string {
 func (h *CommandHandler) approve(ctx context.Context, q turn.Queued, arg string) error {
 	code, scope, _ := strings.Cut(arg, " ")
 	scope = strings.ToLower(strings.TrimSpace(scope))
-	if scope == "" {
-		scope = turn.AnswerOnce
-	}
+	scope = cmp.Or(scope, turn.AnswerOnce)
 	if !slices.Contains([]string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways}, scope) {
 		return h.Commands.Reply(ctx, q, "Say /approve CODE, /approve CODE turn or /approve CODE always.")
 	}

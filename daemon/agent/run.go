@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,8 +232,6 @@ func (r *run) finalMessage(st turn.Snapshot, f turn.Finish) (event.Out, bool) {
 	if saysNothing(out.Body) || f.State == turn.Stopped || f.State == turn.Dead {
 		return out, false
 	}
-	if out.To == "" {
-		out.To = event.ToOwner
-	}
+	out.To = cmp.Or(out.To, event.ToOwner)
 	return out, out.To != event.ToNone
 }

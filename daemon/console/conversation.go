@@ -14,6 +14,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -417,9 +418,7 @@ func ending(state, why string) string {
 // settle records the outcome of a typed message, once.
 func (c *conversation) settle(row int64, a answer) {
 	if r := c.rows[row]; r != nil && !r.settled {
-		if a.turn == 0 {
-			a.turn = r.turn
-		}
+		a.turn = cmp.Or(a.turn, r.turn)
 		a.settled = true
 		*r = a
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -316,9 +317,7 @@ func paths(word string) []string {
 	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(dir, "~/") {
 		look = filepath.Join(home, dir[2:])
 	}
-	if look == "" {
-		look = "."
-	}
+	look = cmp.Or(look, ".")
 	entries, err := os.ReadDir(look)
 	if err != nil {
 		return nil // there is nothing to complete

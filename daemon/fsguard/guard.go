@@ -13,6 +13,7 @@
 package fsguard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -231,9 +232,7 @@ func (g *Guard) absolute(base, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	if base == "" {
-		base = g.space
-	}
+	base = cmp.Or(base, g.space)
 	return base + string(filepath.Separator) + path
 }
 

@@ -121,23 +121,13 @@ func (g *Guard) sensitive(look lookup, root string, w walked) bool {
 		below = w.path[len(g.home):]
 	}
 	// One secret name on the way is enough: everything in such a folder is sensitive.
-	for _, name := range split(below) {
-		if secretName(fold(name)) {
-			return true
-		}
-	}
-	return g.keyFolder(look, w)
+	return slices.ContainsFunc(split(below), func(name string) bool { return secretName(fold(name)) }) || g.keyFolder(look, w)
 }
 
 // homeSecret reports whether a path below the home folder is in one of secretHomes.
 func homeSecret(below string) bool {
 	below = strings.Trim(below, "/")
-	for _, dir := range secretHomes() {
-		if below == dir || strings.HasPrefix(below, dir+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretHomes(), func(dir string) bool { return below == dir || strings.HasPrefix(below, dir+"/") })
 }
 
 // guarded says what Place.Guarded is.

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -94,9 +95,7 @@ func (w *textWriter) due(n int) { w.breaks = max(w.breaks, n) }
 func (w *textWriter) begin(t html.Token) {
 	switch t.Data {
 	case "script", "style", "head", "title", "template", "noscript":
-		if w.unread == "" {
-			w.unread = t.Data
-		}
+		w.unread = cmp.Or(w.unread, t.Data)
 	case "body":
 		w.unread = "" // the head may have no end tag
 	case "br":

@@ -400,15 +400,6 @@ func namesSecret(text string, whole []string) bool {
 		words.WriteRune(unicode.ToLower(c))
 		joined.WriteRune(unicode.ToLower(c))
 	}
-	for _, part := range secretParts() {
-		if strings.Contains(joined.String(), part) {
-			return true
-		}
-	}
-	for word := range strings.FieldsSeq(words.String()) {
-		if slices.Contains(whole, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretParts(), func(part string) bool { return strings.Contains(joined.String(), part) }) ||
+		slices.ContainsFunc(strings.Fields(words.String()), func(word string) bool { return slices.Contains(whole, word) })
 }

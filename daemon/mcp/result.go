@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,9 +57,7 @@ func (s *Service) result(ctx context.Context, d host.Def, r *sdk.CallToolResult)
 // done joins the texts.
 func (c *converter) done(empty string) tools.Result {
 	c.out.Content = strings.Join(c.lines, "\n")
-	if c.out.Content == "" {
-		c.out.Content = empty
-	}
+	c.out.Content = cmp.Or(c.out.Content, empty)
 	return c.out
 }
 

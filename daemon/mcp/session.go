@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -282,9 +283,7 @@ func (s *session) follow() error {
 // end closes the session. Calls that wait get an error.
 func (s *session) end(why string) {
 	s.mu.Lock()
-	if s.over == "" {
-		s.over = why
-	}
+	s.over = cmp.Or(s.over, why)
 	if s.idle != nil {
 		s.idle.Stop()
 	}

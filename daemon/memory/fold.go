@@ -38,12 +38,7 @@ func folded(text string) string {
 
 // ascii reports whether a text has no other characters.
 func ascii(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(text, func(c rune) bool { return c >= utf8.RuneSelf })
 }
 
 // unfoldable are letters that have no accent to lose, each with its plain form.
@@ -110,14 +105,7 @@ func joins(chain, separator, word string) bool {
 	return tail || len(chain) <= leastJoined && strings.Trim(word, "0123456789") == ""
 }
 
-func hasDigit(text string) bool {
-	for i := range len(text) {
-		if text[i] >= '0' && text[i] <= '9' {
-			return true
-		}
-	}
-	return false
-}
+func hasDigit(text string) bool { return strings.ContainsAny(text, "0123456789") }
 
 // respelt returns a word with its umlauts written as two letters, or two such letters as one. raw is not folded.
 func respelt(raw string) string {

@@ -1,6 +1,7 @@
 package netguard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -154,10 +155,7 @@ func written(u *url.URL) string {
 	if out.RawQuery != "" {
 		query = "?" + quoted(out.RawQuery)
 	}
-	path := quoted(out.EscapedPath())
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(quoted(out.EscapedPath()), "/")
 	return out.Scheme + "://" + out.Host + path + query
 }
 

@@ -2,6 +2,7 @@ package netguard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -54,9 +55,7 @@ func (c *Client) Do(ctx context.Context, req Request) (Answer, error) {
 	if err := CheckHeader(req.Header); err != nil {
 		return Answer{}, &Error{Link: link, Err: err}
 	}
-	if req.Method == "" {
-		req.Method = http.MethodGet
-	}
+	req.Method = cmp.Or(req.Method, http.MethodGet)
 	inner, cancel := context.WithTimeoutCause(ctx, c.conf.Timeout, ErrTimeout)
 	defer cancel()
 	// Transport and connections serve one exchange only, so an approved connection cannot serve another request.

@@ -8,6 +8,7 @@
 package netguard
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -66,15 +67,9 @@ const (
 
 // NewClient makes a client. It is safe for concurrent use.
 func NewClient(c Config) *Client {
-	if c.Timeout == 0 {
-		c.Timeout = 30 * time.Second
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = 10 << 20
-	}
-	if c.MaxRedirects == 0 {
-		c.MaxRedirects = 5
-	}
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 10<<20)
+	c.MaxRedirects = cmp.Or(c.MaxRedirects, 5)
 	if c.Agent == "" {
 		c.Agent = "Mozilla/5.0 (compatible; hob)"
 	}

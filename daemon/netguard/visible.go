@@ -186,12 +186,7 @@ func markToken(text []rune, start, end int, mixed map[int]bool) {
 
 // hasLatin reports whether a text has a Latin letter, so that lookalikes of such letters in it imitate.
 func hasLatin(text []rune) bool {
-	for _, c := range text {
-		if scriptOf(c) == "Latin" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(text, func(c rune) bool { return scriptOf(c) == "Latin" })
 }
 
 // scriptOf names the script of a character. It is "" for characters of no script, and for the scripts of East Asia, which are used

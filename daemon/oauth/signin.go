@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -262,9 +263,7 @@ func (a *Account) sort(err error) (code, why string, passing bool) {
 	if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		status := r.Response.StatusCode
 		code, words := Said(r.Body)
-		if code == "" {
-			code = r.ErrorCode
-		}
+		code = cmp.Or(code, r.ErrorCode)
 		passing = status == http.StatusTooManyRequests || status >= 500 || status == http.StatusRequestTimeout || status/100 == 3
 		if code == "temporarily_unavailable" || code == "server_error" || code == "slow_down" {
 			passing = true

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -150,9 +151,7 @@ func (a *Account) renew(ctx context.Context) error {
 	code, why, passing := a.sort(err)
 	switch {
 	case err == nil:
-		if n.Refresh == "" {
-			n.Refresh = t.Refresh // it was not replaced
-		}
+		n.Refresh = cmp.Or(n.Refresh, t.Refresh) // it was not replaced
 		if n.Granted == nil {
 			n.Granted = t.Granted
 		}

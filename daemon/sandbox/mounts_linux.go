@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -71,10 +72,7 @@ func namesOf(folder string, all []mount) []string {
 // join appends a path that begins with a slash, or is empty, to a folder.
 func join(dir, rest string) string {
 	path := strings.TrimSuffix(dir, "/") + rest
-	if path == "" {
-		return "/"
-	}
-	return path
+	return cmp.Or(path, "/")
 }
 
 // mounts parses the text of mountinfo.

@@ -13,6 +13,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,9 +117,7 @@ type finding struct {
 // New makes a sandbox. The probe, a real run of bwrap or sandbox-exec, happens at the first use; call State early to avoid that wait
 // later. New never fails: State says what is missing.
 func New(ctx context.Context, c Config) *Sandbox {
-	if c.Mode == "" {
-		c.Mode = Auto
-	}
+	c.Mode = cmp.Or(c.Mode, Auto)
 	if c.Memory == 0 {
 		c.Memory = halfMemory()
 	}

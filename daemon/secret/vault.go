@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,7 @@ type Vault struct {
 
 // NewVault makes a vault. It reads nothing yet.
 func NewVault(c VaultConfig) *Vault {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Keyring == nil {
 		c.Keyring = SystemKeyring()
 	}

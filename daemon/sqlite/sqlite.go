@@ -8,6 +8,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -75,9 +76,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := refuseNetwork(dir); err != nil {
 		return nil, err
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	d := &DB{path: o.Path, now: o.Now}
 	if !o.Derived {
 		lock, err := takeLock(filepath.Join(dir, "hob.lock"))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -320,9 +321,7 @@ func deadText(tx *Tx, id int64, why string) string {
 // closeCalls adds a result for every call without one. A provider rejects a request with an open call.
 func closeCalls(tx *Tx, id int64, why string) error {
 	// The model reads this text as the result of a call that did not run.
-	if why == "" {
-		why = "the turn had ended"
-	}
+	why = cmp.Or(why, "the turn had ended")
 	notRun, err := sqlite.Doc(event.Say("not run: " + why))
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -106,9 +107,7 @@ func insertInput(tx *Tx, a arrival) (int64, error) {
 	if in.Received.IsZero() {
 		in.Received = tx.Now
 	}
-	if a.State == "" {
-		a.State = inboxQueued
-	}
+	a.State = cmp.Or(a.State, inboxQueued)
 	tx.Wake(sqlite.SignalInbox)
 	return tx.Insert(`INSERT INTO inbox (seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, fire, received, not_before, not_after,
 			person, sent, burst, state, reason)

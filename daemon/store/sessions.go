@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -87,9 +88,7 @@ func (r Sessions) talks(ctx context.Context, where string, args ...any) ([]tools
 		var named titleSource
 		err = rs.Scan(&t.ID, &t.Key, sqlite.JSON(&named), &t.Kind, &t.Trust, &t.Live, sqlite.Stamp(&t.Created), &t.Messages, &t.Turns, &t.Tokens, &t.Cost, &t.Context, &t.Reply)
 		t.Title, t.TitleTrust = named.title(t.Trust)
-		if t.Reply == "" {
-			t.Reply = event.ToOwner
-		}
+		t.Reply = cmp.Or(t.Reply, event.ToOwner)
 		return t, err
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -143,14 +144,9 @@ func (e transcriptEntry) line() string {
 // can refer to it.
 func (e transcriptEntry) handle() string {
 	what := map[string]string{"input": "message", "call": "call", "result": "result", "text": "answer of yours"}[e.kind]
-	if what == "" {
-		what = "note"
-	}
+	what = cmp.Or(what, "note")
 	// An input is known to the owner by its number in the inbox.
-	number := e.seq
-	if e.inbox != 0 {
-		number = e.inbox
-	}
+	number := cmp.Or(e.inbox, e.seq)
 	return fmt.Sprintf("[%s #%d, %s, left out: it is, or was written after, foreign text]", what, number, sizeText(e.size))
 }
 

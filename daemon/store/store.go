@@ -49,10 +49,7 @@ type Options struct {
 
 // log is the log for errors of the writer that no caller waits for.
 func (o Options) log() *slog.Logger {
-	if o.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Log
+	return cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 // Config holds the limits that the store applies inside its transactions.

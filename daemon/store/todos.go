@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -46,9 +47,7 @@ func sessionOf(tx *Tx, id int64, key string) (int64, error) {
 	if id != 0 {
 		return id, nil
 	}
-	if key == "" {
-		key = "main"
-	}
+	key = cmp.Or(key, "main")
 	err := tx.One("SELECT id FROM sessions WHERE key = ? AND archived = 0", []any{key}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, event.NewFault(event.Missing, "write to it first: hob chat", "there is no conversation %s yet", key)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,12 +113,10 @@ func described(when string, call tools.Call, i tools.Intent) HookedCall {
 }
 
 func (k ToolHook) fits(name string) bool {
-	for _, pattern := range k.Tools {
-		if ok, err := path.Match(pattern, name); ok && err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.Tools, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
 }
 
 // run returns the output of a hook and its error.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -161,10 +162,7 @@ func (r row) measure(ctx context.Context, l *lab) (res result, err error) {
 
 // cells are the cells of the published table.
 func (r result) cells() []string {
-	at := r.at
-	if at == 0 {
-		at = 0.5
-	}
+	at := cmp.Or(r.at, 0.5)
 	figure := quantile(r.hob, at)
 	cells := []string{r.name, spread(r.hob, at, r.unit), "", "", ""}
 	// The score is compared with the goal: the ratio to the anchor, or the figure itself.

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -147,9 +148,7 @@ func (r *release) sources(ctx context.Context) error {
 			}
 		}
 	}
-	if seconds == "" {
-		seconds = "0"
-	}
+	seconds = cmp.Or(seconds, "0")
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || n < 0 {
 		return fmt.Errorf("SOURCE_DATE_EPOCH is %q: set it to the seconds since 1970, or unset it", seconds)

@@ -56,10 +56,7 @@ func (l launchd) target() string { return l.domain() + "/" + label }
 
 // home returns hob's home. The default is filled in, because the plist always names the home.
 func (l launchd) home() string {
-	if l.Spec.Home != "" {
-		return l.Spec.Home
-	}
-	return filepath.Join(l.Machine.Home, ".hob")
+	return cmp.Or(l.Spec.Home, filepath.Join(l.Machine.Home, ".hob"))
 }
 
 // log is the file for what hob prints before its own log is open, such as a panic at the start. launchd has no journal.

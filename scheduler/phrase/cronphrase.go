@@ -2,6 +2,7 @@ package phrase
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/scheduler/spec"
@@ -17,15 +18,7 @@ func looksLikeCron(fields []token) bool {
 	if strings.Trim(fields[0].text, "0123456789*/,-?") != "" {
 		return false
 	}
-	if cronLength(fields) >= 5 {
-		return true
-	}
-	for _, f := range fields[:min(len(fields), 5)] {
-		if f.text[0] == '*' {
-			return true
-		}
-	}
-	return false
+	return cronLength(fields) >= 5 || slices.ContainsFunc(fields[:min(len(fields), 5)], func(f token) bool { return f.text[0] == '*' })
 }
 
 // cronLength counts the words that could be cron fields, at most six.

@@ -1,6 +1,7 @@
 package phrase
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +21,7 @@ type dayset struct {
 func (d dayset) String() string {
 	text := ""
 	for _, f := range []string{d.dom, d.month, d.dow} {
-		if f == "" {
-			f = "*"
-		}
+		f = cmp.Or(f, "*")
 		text += " " + f
 	}
 	return text

@@ -6,6 +6,7 @@
 package phrase
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -89,9 +90,7 @@ func corrected(err error, words string, zone *time.Location, now time.Time) erro
 // prefix reads a schedule at the start of the words and returns the rest. A schedule without a time gets the usual hour, which the result
 // reports.
 func prefix(words string, zone *time.Location, now time.Time) (Resolved, string, error) {
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone = cmp.Or(zone, time.UTC)
 	in := &reader{text: words, toks: lex(words)}
 	p := &parser{in: in, days: dayReader{in}, zone: zone, now: now.In(zone)}
 	if len(p.in.toks) == 0 {

@@ -50,12 +50,7 @@ func (p *reader) take(words ...string) bool {
 
 // takeAny consumes the next word if it is one of these.
 func (p *reader) takeAny(words ...string) bool {
-	for _, w := range words {
-		if p.take(w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return p.take(w) })
 }
 
 // rest returns the text from the next word on, as it was written.

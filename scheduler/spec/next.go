@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -28,9 +29,7 @@ const (
 // the year 9999 is over. zone is the time zone of cron fields; nil means UTC. anchor is the start of an "every": its slots are
 // anchor + k periods for k ≥ 1, in whole seconds.
 func (s Spec) Next(after time.Time, zone *time.Location, anchor time.Time) (time.Time, bool) {
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone = cmp.Or(zone, time.UTC)
 	var t int64
 	ok := false
 	switch s.kind {

@@ -69,12 +69,7 @@ func signatures() []signature {
 // textual reports whether a magic consists of plain letters. Such a magic only counts if the rest
 // of the file is not text.
 func textual(magic string) bool {
-	for _, b := range []byte(magic) {
-		if b < 0x20 || b > 0x7e {
-			return false
-		}
-	}
-	return magic != "%PDF-"
+	return magic != "%PDF-" && !strings.ContainsFunc(magic, func(c rune) bool { return c < 0x20 || c > 0x7e })
 }
 
 // formatOf decides how read shows a file. For a file that it cannot show, format is "" and kind

@@ -158,12 +158,10 @@ func (w writer) resolve(o *order) error {
 
 // tidy reports whether a name has no hidden parts and no unusual characters.
 func tidy(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part[0] == '.' || len(part) > 100 || strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsPrint(r) || r == '\\' || r == ':' }) {
-			return false
-		}
-	}
-	return path.Clean(name) == name
+	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == '\\' || r == ':' }
+	return path.Clean(name) == name && !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+		return part == "" || part[0] == '.' || len(part) > 100 || strings.ContainsFunc(part, odd)
+	})
 }
 
 // page reads the file of an order; a missing file is an empty page.

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -41,9 +42,7 @@ func (v *verdict) warn(text string) {
 
 // deny records the first reason to refuse the command.
 func (v *verdict) deny(text string) {
-	if v.Denied == "" {
-		v.Denied = text + " is refused in every mode"
-	}
+	v.Denied = cmp.Or(v.Denied, text+" is refused in every mode")
 }
 
 // inspector walks through a command in the order in which bash would run it.

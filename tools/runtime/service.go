@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -84,9 +85,7 @@ func (v *Service) supervise(spawn *sys.Group, o order, started chan<- error) err
 	v.code, err = exitCode(r.cmd, errors.Join(waited, reap(r.cmd)))
 	if r.bound != nil {
 		over, closing := r.bound.Close()
-		if v.over == "" {
-			v.over = over
-		}
+		v.over = cmp.Or(v.over, over)
 		err = errors.Join(err, closing)
 	}
 	// The last output of the program is still in the pipes. A process that has escaped may keep them open.

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,9 +95,7 @@ func (d *drawing) hit(h hit) {
 		d.run.filter.withheld.Add(1)
 		return
 	}
-	if d.foreign == "" {
-		d.foreign = foreign
-	}
+	d.foreign = cmp.Or(d.foreign, foreign)
 	path := d.run.names.of(h.path)
 	if !h.encoding.UTF8() && len(d.encodings) < 5 {
 		d.encodings = append(d.encodings, tools.ShownPath(path)+" is "+h.encoding.String())

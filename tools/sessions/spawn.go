@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -99,10 +100,7 @@ func (s spawner) check(ctx context.Context, call tools.Call, in SpawnInput) erro
 
 // title returns the title, or the prompt if there is none.
 func title(in SpawnInput) string {
-	if in.Title != "" {
-		return in.Title
-	}
-	return in.Prompt
+	return cmp.Or(in.Title, in.Prompt)
 }
 
 // run returns the order as a Change. In the foreground the turn parks until the sub-agent ends.

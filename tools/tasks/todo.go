@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -28,10 +29,7 @@ type Todo struct {
 
 // Doing returns the text to show while the entry is in progress.
 func (t Todo) Doing() string {
-	if t.ActiveForm != "" {
-		return t.ActiveForm
-	}
-	return t.Content
+	return cmp.Or(t.ActiveForm, t.Content)
 }
 
 // MostTodos is the largest number of entries of a todo list.

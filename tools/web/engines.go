@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -210,12 +211,7 @@ func attr(n *html.Node, name string) string {
 
 // hasClass reports whether an element has a CSS class.
 func hasClass(n *html.Node, class string) bool {
-	for c := range strings.FieldsSeq(attr(n, "class")) {
-		if c == class {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Fields(attr(n, "class")), class)
 }
 
 // textOf returns the text inside an element.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,19 +74,13 @@ type searcher struct {
 // choose returns the configured engine, its address, and what it lacks.
 func (s searcher) choose() (engine, *url.URL, string) {
 	all := engines()
-	name := s.deps.Engine
-	if name == "" {
-		name = "duckduckgo"
-	}
+	name := cmp.Or(s.deps.Engine, "duckduckgo")
 	i := slices.IndexFunc(all, func(e engine) bool { return e.name == name })
 	if i < 0 {
 		return engine{}, nil, fmt.Sprintf("[tools.web] search = %q is not a search engine that hob knows", name)
 	}
 	e := all[i]
-	at := s.deps.URL
-	if at == "" {
-		at = e.home
-	}
+	at := cmp.Or(s.deps.URL, e.home)
 	switch {
 	case at == "":
 		return e, nil, "[tools.web] search_url: the address of a " + e.name
@@ -181,9 +176,7 @@ func (s searcher) show(in SearchInput, hits []Hit) tools.Result {
 			continue
 		}
 		h = Hit{Title: oneLine(h.Title, maxTitle), URL: link, Snippet: oneLine(h.Snippet, maxSnippet)}
-		if h.Title == "" {
-			h.Title = host
-		}
+		h.Title = cmp.Or(h.Title, host)
 		out.Results = append(out.Results, h)
 		n := len(out.Results)
 		fmt.Fprintf(&list, "%d. %s\n", n, h.Title)

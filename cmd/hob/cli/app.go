@@ -145,9 +145,7 @@ func Explain(err error) (code int, text, hint string) {
 // HomeDir is --home, else $HOB_HOME, else ~/.hob; named is true when the caller has chosen it.
 func (a *App) HomeDir() (dir string, named bool, err error) {
 	dir = a.Home
-	if dir == "" {
-		dir = os.Getenv("HOB_HOME")
-	}
+	dir = cmp.Or(dir, os.Getenv("HOB_HOME"))
 	if dir != "" {
 		dir, err = filepath.Abs(dir)
 		return dir, true, err

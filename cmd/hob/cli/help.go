@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -92,10 +93,7 @@ func helpDocument(cmd *cobra.Command) commandHelp {
 func HelpPage(cmd *cobra.Command, width int) string {
 	cmd.InitDefaultHelpFlag()
 	var b strings.Builder
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short + "."
-	}
+	about := cmp.Or(cmd.Long, cmd.Short+".")
 	b.WriteString(Wrap(about, "", width))
 	fmt.Fprintf(&b, "\nUsage:\n  %s\n", Synopsis(cmd))
 	if cmd.Example != "" {

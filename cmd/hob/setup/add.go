@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,10 +153,7 @@ func keyFlagName(f *pflag.FlagSet, p config.Part, k schema.Key) string {
 
 // addKeyFlag adds the flag for one key, with the description that the config reference has for it.
 func addKeyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
-	usage := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
-	if usage == "" {
-		usage = "the key " + k.Name
-	}
+	usage := cmp.Or(strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), "."), "the key "+k.Name)
 	switch {
 	case k.Secret():
 		usage += " (a reference, or - to read it from standard input)"

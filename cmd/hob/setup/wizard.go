@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,10 +224,7 @@ func (w *wizard) owner(ctx context.Context) error {
 // ownerKey asks for a key of the section owner until it is right. Enter keeps what is set.
 func (w *wizard) ownerKey(ctx context.Context, key, question, none string) error {
 	for {
-		has := w.value(key)
-		if has == "" {
-			has = none
-		}
+		has := cmp.Or(w.value(key), none)
 		text, err := w.ask.ask(ctx, fmt.Sprintf("%s [%s]: ", question, has))
 		if err != nil || text == "" {
 			return err

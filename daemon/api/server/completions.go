@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -186,9 +187,7 @@ func (a *answering) look(ctx context.Context) (over bool, err error) {
 // unfinished is the error of a turn that did not end with an answer. Only the owner learns why: a reason may name his files, servers and limits.
 func (a *answering) unfinished() error {
 	what := map[string]string{"stopped": "was stopped", "failed": "failed", "dead": "was given up"}[a.state.State]
-	if what == "" {
-		what = "was not taken"
-	}
+	what = cmp.Or(what, "was not taken")
 	hint := "the owner can look at it: hob turns list"
 	if a.client.Trust == event.Owner && a.state.Why != "" {
 		hint = a.state.Why

@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -149,18 +150,12 @@ func (b document) lineBreak() string {
 
 // orSpace returns the separator after a comma: lead, or a space on the same line.
 func orSpace(lead string) string {
-	if lead == "" {
-		return " "
-	}
-	return lead
+	return cmp.Or(lead, " ")
 }
 
 // fresh formats a new cell with its members in alphabetical order, like Jupyter.
 func (b document) fresh(e Edit, lead string) (string, error) {
-	kind := e.Type
-	if kind == "" {
-		kind = "code"
-	}
+	kind := cmp.Or(e.Type, "code")
 	members := []string{`"cell_type": "` + kind + `"`}
 	if kind == "code" {
 		members = append(members, `"execution_count": null`)
@@ -196,10 +191,7 @@ func (b document) fresh(e Edit, lead string) (string, error) {
 
 // orUnit returns the indentation unit, or one space.
 func orUnit(unit string) string {
-	if unit == "" {
-		return " "
-	}
-	return unit
+	return cmp.Or(unit, " ")
 }
 
 // lists reports whether the notebook stores sources as lists of lines, as Jupyter does.

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -129,12 +130,8 @@ func lineOf(l gitdiff.Line) Line {
 // names returns the old and the new path, without the prefixes a/ and b/ of git and others.
 func names(f *gitdiff.File, git bool) (old, name string) {
 	old, name = f.OldName, f.NewName
-	if old == "" {
-		old = name
-	}
-	if name == "" {
-		name = old
-	}
+	old = cmp.Or(old, name)
+	name = cmp.Or(name, old)
 	trim := func(s string) string {
 		for _, side := range []string{"a/", "b/"} {
 			if rest, ok := strings.CutPrefix(s, side); ok {
