@@ -81,10 +81,7 @@ func lastEnd(tx *Tx) (crashed bool, inflight int64, err error) {
 		return false, 0, err
 	}
 	err = tx.One("SELECT id FROM turns WHERE state = 'running' AND parent IS NULL", nil, &inflight)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return true, inflight, err
+	return true, inflight, ignoreNoRows(err)
 }
 
 // judgeCrashes examines the newest crashes within the window. If the same turn was running at all of them, it becomes a dead letter; otherwise

@@ -184,10 +184,7 @@ const firstInput = "SELECT " + inboxColumns + " FROM inbox WHERE seq = (" + firs
 func (s *core) nextInput(ctx context.Context) (turn.Queued, error) {
 	rs, err := s.read().QueryContext(ctx, firstInput, sqlite.Micros(s.now()), event.RankRest)
 	list, err := sqlite.Collect(rs, err, scanInput)
-	if err != nil || len(list) == 0 {
-		return turn.Queued{}, err
-	}
-	return list[0], nil
+	return first(list, err, nil)
 }
 
 // readWaiting reads the candidates. In safe mode only inputs and commands of the owner count.

@@ -25,10 +25,7 @@ func scanInForce(rs *sql.Rows, err error) (inForce, error) {
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c inForce, err error) {
 		return c, rs.Scan(&c.cut, &c.summaries, &c.last)
 	})
-	if err != nil || len(list) == 0 {
-		return inForce{}, err
-	}
-	return list[0], nil
+	return first(list, err, nil)
 }
 
 // whole selects the items that the requests of a session contain: the summaries in force, then the items from the cut on.
@@ -165,10 +162,9 @@ func (s Turns) Lasting(ctx context.Context, session int64) (l turn.Lasting, err 
 		}
 		var list []turn.Row
 		rs, fault := s.core.read().QueryContext(ctx, query, session)
-		list, err = sqlite.Collect(rs, fault, func(rs *sql.Rows) (turn.Row, error) {
-			var r turn.Row
+		list, err = sqlite.Collect(rs, fault, func(rs *sql.Rows) (r turn.Row, err error) {
 			var own bool
-			err := rs.Scan(&r.Name, &r.Text, &r.State, &own)
+			err = rs.Scan(&r.Name, &r.Text, &r.State, &own)
 			r.Foreign = !own
 			return r, err
 		})

@@ -205,16 +205,12 @@ func (s Endpoints) known(ctx context.Context, r *api.ChatRequest, before int64) 
 
 // Trim deletes the requests from before an instant. A conversation that is identified by its messages then starts again.
 func (s Endpoints) Trim(ctx context.Context, before time.Time) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("DELETE FROM endpoint_requests WHERE at < ?", sqlite.Micros(before))
-	})
+	return s.core.run(ctx, "DELETE FROM endpoint_requests WHERE at < ?", sqlite.Micros(before))
 }
 
 // Told records the text that a client got in place of an answer, so that it is recognised in the client's next request.
 func (s Endpoints) Told(ctx context.Context, ext, notice string) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE endpoint_requests SET notice = ? WHERE ext_id = ?", notice, ext)
-	})
+	return s.core.run(ctx, "UPDATE endpoint_requests SET notice = ? WHERE ext_id = ?", notice, ext)
 }
 
 // Progress returns the state of a request.
@@ -225,11 +221,8 @@ func (s Endpoints) Progress(ctx context.Context, ext string) (p api.ChatProgress
 		(SELECT coalesce(sum(usage ->> '$.input'), 0) FROM steps WHERE turn = t.id), (SELECT coalesce(sum(usage ->> '$.output'), 0) FROM steps WHERE turn = t.id)
 		FROM inbox i LEFT JOIN turns t ON t.id = i.turn LEFT JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on AND w.met = 0 AND t.state = 'waiting' WHERE i.source = ? AND i.ext_id = ?`, event.Endpoint, ext).
 		Scan(&p.Inbox, &p.Turn, &p.State, &p.Why, &p.Text, &p.Silent, &kind, sqlite.JSON(&p.Questions), &p.Input, &p.Output)
-	if errors.Is(err, sql.ErrNoRows) {
-		return p, nil
-	}
 	p.Waits = slices.Contains([]string{"question", "timer", "event"}, kind)
-	return p, err
+	return p, ignoreNoRows(err)
 }
 
 // Abort ends a request whose client has disconnected. It returns the number of a running turn, which the caller must stop, or 0.
@@ -295,7 +288,5 @@ func (s Endpoints) Gone(ctx context.Context, ext string) (gone bool, err error) 
 
 // Tainted records the first foreign text that a call returned to the program at an address.
 func (s Endpoints) Tainted(ctx context.Context, at event.Address, from string) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE endpoints SET foreign_from = ? WHERE foreign_from = '' AND ? = 'endpoint:' || name || '#' || id || '/mcp'", from, at)
-	})
+	return s.core.run(ctx, "UPDATE endpoints SET foreign_from = ? WHERE foreign_from = '' AND ? = 'endpoint:' || name || '#' || id || '/mcp'", from, at)
 }

@@ -41,10 +41,8 @@ func addEventSeq(tx *Tx, e event.Event) (int64, error) {
 // EventsAfter returns up to limit events with a number above after, oldest first.
 func (s Events) EventsAfter(ctx context.Context, after int64, limit int) ([]event.Event, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT seq, type, at, session, turn, inbox, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (event.Event, error) {
-		var e event.Event
-		err := rs.Scan(&e.Seq, &e.Type, sqlite.Stamp(&e.At), &e.Session, &e.Turn, &e.Inbox, sqlite.JSON(&e.Data))
-		return e, err
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (e event.Event, err error) {
+		return e, rs.Scan(&e.Seq, &e.Type, sqlite.Stamp(&e.At), &e.Session, &e.Turn, &e.Inbox, sqlite.JSON(&e.Data))
 	})
 }
 
@@ -82,7 +80,5 @@ func (tx *Tx) Tell(key string, to event.Address, text string) error {
 
 // Trim deletes events older than before. The newest event always stays, so that numbers only increase.
 func (s Events) Trim(ctx context.Context, before time.Time) error {
-	return s.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("DELETE FROM events WHERE at < ? AND seq < (SELECT max(seq) FROM events)", sqlite.Micros(before))
-	})
+	return s.core.run(ctx, "DELETE FROM events WHERE at < ? AND seq < (SELECT max(seq) FROM events)", sqlite.Micros(before))
 }

@@ -56,11 +56,10 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 		coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'missed' OR f.outcome = 'failed' AND f.turn IS NULL), 0), coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'coalesced'), 0),
 		count(*) FILTER (WHERE `+runs+`), coalesce(max(f.late_us) FILTER (WHERE `+runs+`), 0) * 1000, sum(f.outcome = 'skipped') > 0, sum(f.outcome = 'failed' AND f.turn IS NULL) > 0, f.unstored
 		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+untoldFires+` AND t.kind <> ? GROUP BY t.id, f.unstored ORDER BY min(f.due), t.name`, kindHeartbeat) // #nosec G202 -- constants
-	list, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (scheduler.Overdue, error) {
-		var o scheduler.Overdue
+	list, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (o scheduler.Overdue, err error) {
 		var id int64
 		var shut, blind bool
-		err := rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Coalesced, &o.Runs, &o.Late, &shut, &blind, &o.StoreFailed)
+		err = rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Coalesced, &o.Runs, &o.Late, &shut, &blind, &o.StoreFailed)
 		o.Running = o.First.After(tx.core.boot.Started)
 		switch {
 		// A run has served the older slots, so both counts stay.

@@ -14,10 +14,8 @@ type Grants struct{ core *core }
 // List returns the permissions that the owner has given permanently.
 func (s Grants) List(ctx context.Context) ([]policy.Grant, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT id, tool, pattern, tainted, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (policy.Grant, error) {
-		var g policy.Grant
-		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, &g.Tainted, sqlite.Stamp(&g.Created), &g.Uses)
-		return g, err
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (g policy.Grant, err error) {
+		return g, rs.Scan(&g.ID, &g.Tool, &g.Pattern, &g.Tainted, sqlite.Stamp(&g.Created), &g.Uses)
 	})
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,10 +46,7 @@ func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) (
 func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, error) {
 	var v string
 	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM cursors WHERE source = ? AND identity = ?", source, identity).Scan(&v)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return v, err
+	return v, ignoreNoRows(err)
 }
 
 // acceptIn stores one input, or finds the existing one.

@@ -75,7 +75,5 @@ func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 // Drain returns the running turn to the queue without counting an attempt. The next start continues it.
 func (s Turns) Drain(ctx context.Context) error {
 	fail.Point("drain")
-	return s.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NULL AND epoch = ?", s.core.epoch)
-	})
+	return s.core.run(ctx, "UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NULL AND epoch = ?", s.core.epoch)
 }

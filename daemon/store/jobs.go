@@ -124,10 +124,9 @@ func (d Jobs) noJob(ctx context.Context, name string) error {
 func (d Jobs) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
 	newest := since
 	rs, err := d.core.read().QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE "+ofJobs+" AND version > ?", since)
-	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (scheduler.Entry, error) {
-		var e scheduler.Entry
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (e scheduler.Entry, err error) {
 		var version int64
-		err := rs.Scan(&e.ID, sqlite.Stamp(&e.Due), &version)
+		err = rs.Scan(&e.ID, sqlite.Stamp(&e.Due), &version)
 		newest = max(newest, version)
 		return e, err
 	})

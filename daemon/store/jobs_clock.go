@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,9 +18,8 @@ const keyClockJump = "clock_leap"
 
 // Jumps returns the recorded clock jumps, and when the previous epoch was last seen.
 func (d Jobs) Jumps(ctx context.Context) (list []scheduler.ClockJump, seen time.Time, err error) {
-	var text string
-	err = d.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyClockJump).Scan(&text)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	text, err := d.core.setting(ctx, keyClockJump)
+	if err != nil {
 		return nil, seen, err
 	}
 	if text != "" && json.Unmarshal([]byte(text), &list) != nil {

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"hob/daemon/sqlite"
@@ -16,14 +14,7 @@ var _ scheduler.Zones = Jobs{}
 const keyZones = "zone_rules"
 
 // ZoneRules returns the stored fingerprint.
-func (d Jobs) ZoneRules(ctx context.Context) (string, error) {
-	var print string
-	err := d.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyZones).Scan(&print)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return print, err
-}
+func (d Jobs) ZoneRules(ctx context.Context) (string, error) { return d.core.setting(ctx, keyZones) }
 
 // Crons lists live jobs with a cron schedule and a due time, by id.
 func (d Jobs) Crons(ctx context.Context, after int64, most int) ([]scheduler.Job, error) {

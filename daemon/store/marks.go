@@ -59,10 +59,8 @@ func loadMarks(ctx context.Context, c *core) (*Marks, error) {
 // listMarks reads the marks by path, without hashes.
 func listMarks(ctx context.Context, read *sqlite.Readers) ([]api.Mark, error) {
 	rs, err := read.QueryContext(ctx, "SELECT path, why, coalesce(turn, 0), at FROM marks ORDER BY path")
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Mark, error) {
-		var m api.Mark
-		err := rs.Scan(&m.Path, &m.Why, &m.Turn, sqlite.Stamp(&m.At))
-		return m, err
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (m api.Mark, err error) {
+		return m, rs.Scan(&m.Path, &m.Why, &m.Turn, sqlite.Stamp(&m.At))
 	})
 }
 

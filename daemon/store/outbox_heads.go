@@ -37,10 +37,9 @@ func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, e
 		WHERE o.id IN (`+outboxHeads+`)
 			AND (p.outbox IS NULL OR (p.state IN ('ready', 'sent') AND p.next_at <= ?1) OR (p.state = 'sending' AND p.epoch < ?2))
 		ORDER BY o.id LIMIT ?3`, sqlite.Micros(now), epoch, limit)
-	rows, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (channels.Row, error) {
-		var r channels.Row
+	rows, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (r channels.Row, err error) {
 		var answered string
-		err := rs.Scan(&r.ID, &r.To, &r.Right, &r.Body, &r.ReplyRef, &answered, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Split)
+		err = rs.Scan(&r.ID, &r.To, &r.Right, &r.Body, &r.ReplyRef, &answered, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Split)
 		if answered != "" {
 			r.Overtaken = channels.ForeignExcerpt(answered)
 		}

@@ -93,9 +93,7 @@ func (b Pairings) load(ctx context.Context) error {
 // counting; they are returned.
 func (b Pairings) SetAccount(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error) {
 	if account != "" {
-		err = b.core.write(ctx, func(tx *Tx) error {
-			return tx.Run("UPDATE pairings SET account = ? WHERE channel = ? AND account = '' AND "+bound, account, channel)
-		})
+		err = b.core.run(ctx, "UPDATE pairings SET account = ? WHERE channel = ? AND account = '' AND "+bound, account, channel)
 		if err != nil {
 			return nil, err
 		}

@@ -19,11 +19,9 @@ const codeLength = 4
 const questionColumns = `id, code, subject, ref, coalesce(turn, 0), call_id, tool, text, options, action_hash, pattern, address, asked, until, state, answer`
 
 // scanQuestion reads a row of questionColumns.
-func scanQuestion(rs *sql.Rows) (turn.Question, error) {
-	var q turn.Question
-	err := rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.CallID, &q.Tool, &q.Text, sqlite.JSON(&q.Options), &q.ActionHash, &q.Pattern, &q.To,
+func scanQuestion(rs *sql.Rows) (q turn.Question, err error) {
+	return q, rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.CallID, &q.Tool, &q.Text, sqlite.JSON(&q.Options), &q.ActionHash, &q.Pattern, &q.To,
 		sqlite.Stamp(&q.Asked), sqlite.Stamp(&q.Until), &q.State, &q.Answer)
-	return q, err
 }
 
 // questionsOf reads the questions of a turn, by id.
@@ -141,13 +139,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 func questionByID(tx *Tx, id int64) (turn.Question, error) {
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE id = ?", id)
 	list, err := sqlite.Collect(rs, err, scanQuestion)
-	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("question %d: %w", id, sql.ErrNoRows)
-	}
-	if err != nil {
-		return turn.Question{}, err
-	}
-	return list[0], nil
+	return first(list, err, fmt.Errorf("question %d: %w", id, sql.ErrNoRows))
 }
 
 // followAnswer carries out an answer beyond the waiting turn: a permanent grant, a resend, a job that continues.
@@ -224,8 +216,7 @@ const withdrawn = "withdrawn"
 // The caller is either the clock (until has passed), the end of the turn that asked, or what else has made the question pointless.
 func expireQuestions(tx *Tx, where string, arg any) error {
 	rs, err := tx.Query("UPDATE questions SET state = 'expired', answer = iif(until > ?, ?, '') WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0), tool", sqlite.Micros(tx.Now), withdrawn, arg) // #nosec G202 -- constants
-	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
-		var q turn.Question
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (q turn.Question, err error) {
 		return q, rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.Tool)
 	})
 	if err != nil || len(list) == 0 {

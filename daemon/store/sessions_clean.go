@@ -84,10 +84,8 @@ func readTranscript(tx *Tx, session int64) (list []transcriptEntry, last int64, 
 		coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10)) FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text'), '')
 		FROM items i JOIN turns t ON t.id = i.turn WHERE i.session = ?1 AND t.ended > 0 AND i.kind <> 'reasoning' AND iif(i.kind = 'summary', i.compaction = ?3, i.seq >= ?2) ORDER BY i.kind <> 'summary', i.seq`,
 		session, c.cut, c.summaries)
-	list, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (transcriptEntry, error) {
-		var e transcriptEntry
-		err := rs.Scan(&e.seq, &e.inbox, &e.kind, &e.tool, &e.source, &e.args, &e.trust, &e.size, &e.text)
-		return e, err
+	list, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (e transcriptEntry, err error) {
+		return e, rs.Scan(&e.seq, &e.inbox, &e.kind, &e.tool, &e.source, &e.args, &e.trust, &e.size, &e.text)
 	})
 	if err != nil {
 		return nil, 0, err

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"hob/daemon/event"
@@ -22,11 +20,13 @@ const (
 
 // readSetting returns the value of a key, or "".
 func readSetting(tx *Tx, key string) (value string, err error) {
-	err = tx.One("SELECT value FROM settings WHERE key = ?", []any{key}, &value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return value, err
+	return value, ignoreNoRows(tx.One("SELECT value FROM settings WHERE key = ?", []any{key}, &value))
+}
+
+// setting is readSetting outside of a transaction.
+func (s *core) setting(ctx context.Context, key string) (value string, err error) {
+	err = s.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", key).Scan(&value)
+	return value, ignoreNoRows(err)
 }
 
 // putSetting sets the value of a key; "" removes it.
@@ -42,11 +42,7 @@ const keyModel = "model"
 
 // ChosenModel returns the name of the chosen model, or "" for the configured one.
 func (s Settings) ChosenModel(ctx context.Context) (string, error) {
-	var name string
-	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyModel).Scan(&name)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
+	name, err := s.core.setting(ctx, keyModel)
 	if err != nil {
 		return "", fmt.Errorf("read setting: %w", err)
 	}
@@ -65,12 +61,7 @@ func (s Settings) ChooseModel(ctx context.Context, name string) error {
 
 // SafeMode returns the reason that safe mode is on, or "".
 func (s Settings) SafeMode(ctx context.Context) (string, error) {
-	var why string
-	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return why, err
+	return s.core.setting(ctx, keySafeMode)
 }
 
 // LeaveSafeMode ends safe mode. It wakes the thread and the scheduler.

@@ -93,10 +93,8 @@ func (b spendRows) bookOrphans() error {
 	// An interrupted turn is ready or waiting again, or it has ended lately. The steps of all turns are too many to look at.
 	rs, err := b.Tx.Query(`SELECT turn, n, reserve_tokens, reserve_micros, started FROM steps WHERE kind = 'model' AND state = 'intent' AND turn IN (SELECT id FROM turns WHERE state IN ('ready', 'waiting')
 		UNION SELECT id FROM turns WHERE id > (SELECT coalesce(max(id), 0) - 1000 FROM turns) AND state <> 'running')`)
-	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (orphan, error) {
-		var o orphan
-		err := rs.Scan(&o.turn, &o.n, &o.r.Tokens, &o.r.Micros, sqlite.Stamp(&o.started))
-		return o, err
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (o orphan, err error) {
+		return o, rs.Scan(&o.turn, &o.n, &o.r.Tokens, &o.r.Micros, sqlite.Stamp(&o.started))
 	})
 	if err != nil {
 		return err

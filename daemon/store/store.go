@@ -170,6 +170,11 @@ func (s *core) write(ctx context.Context, f func(*Tx) error) error {
 	return s.db.Write(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, s}) })
 }
 
+// run is write for a single statement.
+func (s *core) run(ctx context.Context, query string, args ...any) error {
+	return s.write(ctx, func(tx *Tx) error { return tx.Run(query, args...) })
+}
+
 // view runs reads over one snapshot.
 func (s *core) view(ctx context.Context, f func(*Tx) error) error {
 	return s.db.View(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, s}) })
@@ -205,9 +210,7 @@ func (s *Store) Write(ctx context.Context, f func(*Tx) error) error { return s.c
 // Close marks the epoch as ended cleanly and closes the database. All writers must have ended.
 func (s *Store) Close(ctx context.Context) error {
 	// The mark is the last commit. Without it, the next start counts this epoch as a crash.
-	err := s.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE boots SET clean = 1 WHERE epoch = ?", s.core.epoch)
-	})
+	err := s.core.run(ctx, "UPDATE boots SET clean = 1 WHERE epoch = ?", s.core.epoch)
 	return errors.Join(err, s.core.db.Close())
 }
 

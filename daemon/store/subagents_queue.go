@@ -74,7 +74,5 @@ func (k Subagents) Halted(ctx context.Context) ([]int64, error) {
 
 // DrainChildren returns the running subagents to the queue without counting an attempt. The next start continues them.
 func (k Subagents) DrainChildren(ctx context.Context) error {
-	return k.core.write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NOT NULL")
-	})
+	return k.core.run(ctx, "UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NOT NULL")
 }

@@ -22,11 +22,9 @@ const taskColumns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'wait
 const taskTables = ` FROM tasks k LEFT JOIN inbox i ON k.state = 'queued' AND i.source = 'task' AND i.ext_id = k.id || '/' || k.attempt LEFT JOIN turns t ON t.id = i.turn AND t.ended = 0 `
 
 // scanTask reads a row of taskColumns.
-func scanTask(rs *sql.Rows) (tasks.Task, error) {
-	var t tasks.Task
-	err := rs.Scan(&t.ID, &t.Title, &t.Prompt, &t.State, sqlite.JSON(&t.BlockedBy), sqlite.Stamp(&t.NotBefore), &t.Priority, &t.Attempt,
+func scanTask(rs *sql.Rows) (t tasks.Task, err error) {
+	return t, rs.Scan(&t.ID, &t.Title, &t.Prompt, &t.State, sqlite.JSON(&t.BlockedBy), sqlite.Stamp(&t.NotBefore), &t.Priority, &t.Attempt,
 		&t.Trust, &t.Tainted, &t.Typed, &t.Plain, &t.ReplyTo, &t.Result, &t.Turn, sqlite.Stamp(&t.Created), sqlite.Stamp(&t.Ended))
-	return t, err
 }
 
 // relatedTasks selects the tasks that a rule needs: all open ones, the given ones, and those that these wait for. Its parameter is a JSON

@@ -52,13 +52,7 @@ func (r Tasks) Tasks(ctx context.Context, f event.Filter) ([]tasks.Task, error) 
 func (r Tasks) Task(ctx context.Context, id int64) (tasks.Task, error) {
 	rs, err := r.core.read().QueryContext(ctx, "SELECT "+taskColumns+taskTables+"WHERE k.id = ?", id)
 	list, err := sqlite.Collect(rs, err, scanTask)
-	if err == nil && len(list) == 0 {
-		err = event.NewFault(event.Missing, "hob tasks list shows what there is", "there is no task %d", id)
-	}
-	if err != nil {
-		return tasks.Task{}, err
-	}
-	return list[0], nil
+	return first(list, err, event.NewFault(event.Missing, "hob tasks list shows what there is", "there is no task %d", id))
 }
 
 // Serves reports whether a turn runs a task or a fire. Its text is then a result.
@@ -71,8 +65,7 @@ func (r Tasks) Serves(ctx context.Context, turn int64) (bool, error) {
 // Todos reads the todo list of a session.
 func (r Tasks) Todos(ctx context.Context, session int64) ([]tasks.Todo, error) {
 	rs, err := r.core.read().QueryContext(ctx, "SELECT content, status, active_form FROM todos WHERE session = ? ORDER BY n", session)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (tasks.Todo, error) {
-		var t tasks.Todo
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (t tasks.Todo, err error) {
 		return t, rs.Scan(&t.Content, &t.Status, &t.ActiveForm)
 	})
 }

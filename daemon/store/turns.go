@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -42,11 +41,10 @@ const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.a
 		FROM line l JOIN turns r ON r.id = l.id JOIN fires f ON f.id = r.fire JOIN triggers g ON g.id = f.trigger LIMIT 1), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session), ` + plainTurn + `, ` + guestTurn
 
 // scanTurn reads a row of turnColumns. The limits of a run come as JSON from the trigger that started it.
-func scanTurn(rs *sql.Rows) (turn.Turn, error) {
-	var t turn.Turn
+func scanTurn(rs *sql.Rows) (t turn.Turn, err error) {
 	var limits turn.RunLimits
 	var late time.Duration
-	err := rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
+	err = rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
 		sqlite.Stamp(&t.Started), sqlite.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &late, &t.Tainted, &t.Foreign, sqlite.JSON(&t.Rights), sqlite.JSON(&limits), &t.Plan, &t.Plain, &t.Guest)
 	t.Late = scheduler.LateBy(late)
 	t.Only, t.MaxTokens, t.UsedTokens = limits.Only, limits.MaxTokens, limits.UsedTokens
@@ -90,13 +88,7 @@ const newestOther = "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? A
 func (s Turns) Turn(ctx context.Context, id int64) (turn.Turn, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id)
 	list, err := sqlite.Collect(rs, err, scanTurn)
-	if err != nil {
-		return turn.Turn{}, err
-	}
-	if len(list) == 0 {
-		return turn.Turn{}, notFound("turn", id)
-	}
-	return list[0], nil
+	return first(list, err, notFound("turn", id))
 }
 
 // itemColumns are the columns that scanItem reads. Calls and their results share a call_id.
@@ -109,10 +101,9 @@ func (s *core) items(ctx context.Context, where string, args ...any) ([]llm.Item
 }
 
 // scanItem reads an item of a conversation. args and raw are NULL if the item has none.
-func scanItem(rs *sql.Rows) (llm.Item, error) {
-	var it llm.Item
+func scanItem(rs *sql.Rows) (it llm.Item, err error) {
 	var args, raw sql.NullString
-	err := rs.Scan(&it.Seq, &it.Session, &it.Turn, &it.Step, &it.Role, &it.Kind, sqlite.JSON(&it.Parts), sqlite.JSON(&it.Envelope), &it.CallID, &it.Tool, &args,
+	err = rs.Scan(&it.Seq, &it.Session, &it.Turn, &it.Step, &it.Role, &it.Kind, sqlite.JSON(&it.Parts), sqlite.JSON(&it.Envelope), &it.CallID, &it.Tool, &args,
 		&it.IsError, &it.Provider, &it.Model, &raw, &it.Trust, &it.Source, &it.Tokens, &it.Handle)
 	if args.Valid {
 		it.Args = []byte(args.String)
@@ -146,11 +137,9 @@ func addItem(tx *Tx, it llm.Item, inbox int64) (int64, error) {
 func (s *core) steps(ctx context.Context, id int64) ([]turn.Step, error) {
 	rs, err := s.read().QueryContext(ctx, `SELECT n, kind, state, epoch, call_id, tool, effect, hash, coalesce(question, 0), reserve_tokens, reserve_micros, usage, started, ended, model, why, fault
 		FROM steps WHERE turn = ? ORDER BY n`, id)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Step, error) {
-		var p turn.Step
-		err := rs.Scan(&p.N, &p.Kind, &p.State, &p.Epoch, &p.CallID, &p.Tool, &p.Effect, &p.Hash, &p.Question, &p.Reserve.Tokens, &p.Reserve.Micros,
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (p turn.Step, err error) {
+		return p, rs.Scan(&p.N, &p.Kind, &p.State, &p.Epoch, &p.CallID, &p.Tool, &p.Effect, &p.Hash, &p.Question, &p.Reserve.Tokens, &p.Reserve.Micros,
 			sqlite.JSON(&p.Usage), sqlite.Stamp(&p.Started), sqlite.Stamp(&p.Ended), &p.Model, &p.Why, &p.Fault)
-		return p, err
 	})
 }
 
@@ -171,10 +160,8 @@ func writeStep(tx *Tx, id int64, p turn.Step) error {
 // waits reads the waits of a turn's calls, including those that are met. how then says what ended them.
 func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT call_id, kind, until, subject, coalesce(question, 0), met, how FROM waits WHERE turn = ?", id)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Wait, error) {
-		var w turn.Wait
-		err := rs.Scan(&w.CallID, &w.Kind, sqlite.Stamp(&w.Until), &w.Subject, &w.Question, sqlite.Stamp(&w.Met), &w.How)
-		return w, err
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (w turn.Wait, err error) {
+		return w, rs.Scan(&w.CallID, &w.Kind, sqlite.Stamp(&w.Until), &w.Subject, &w.Question, sqlite.Stamp(&w.Met), &w.How)
 	})
 }
 
@@ -198,10 +185,7 @@ func (s Turns) Ended(ctx context.Context, id int64, call string) error {
 func (s Turns) Answering(ctx context.Context) (event.Address, error) {
 	var to event.Address
 	err := s.core.read().QueryRowContext(ctx, "SELECT reply_to FROM turns WHERE state = 'running' AND parent IS NULL AND fire IS NULL").Scan(&to)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return to, err
+	return to, ignoreNoRows(err)
 }
 
 // Busy reports whether a turn of the main thread is running, or a message of the owner waits for one.

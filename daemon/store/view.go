@@ -63,11 +63,9 @@ func inboxRows(ctx context.Context, read *sqlite.Readers, where string, args ...
 	rs, err := read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(nullif(json_extract(parts, '$[0].text'), ''),
 		(SELECT '[' || group_concat(json_extract(p.value, '$.name'), ', ') || ']' FROM json_each(inbox.parts) p WHERE json_extract(p.value, '$.name') IS NOT NULL), ''), received, not_before, not_after, state,
 		coalesce(turn, 0), coalesce(fire, 0), reason FROM inbox WHERE `+where, args...) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.InboxRow, error) {
-		var r api.InboxRow
-		err := rs.Scan(&r.Seq, &r.Source, &r.ExtID, &r.Session, &r.Kind, &r.Rank, &r.Trust, &r.Sender, &r.ReplyTo, &r.Text,
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.InboxRow, err error) {
+		return r, rs.Scan(&r.Seq, &r.Source, &r.ExtID, &r.Session, &r.Kind, &r.Rank, &r.Trust, &r.Sender, &r.ReplyTo, &r.Text,
 			sqlite.Stamp(&r.Received), sqlite.Stamp(&r.NotBefore), sqlite.Stamp(&r.NotAfter), &r.State, &r.Turn, &r.Fire, &r.Reason)
-		return r, err
 	})
 }
 
@@ -81,11 +79,9 @@ func outboxRows(ctx context.Context, read *sqlite.Readers, where string, args ..
 	rs, err := read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, files, urgency, state, reason, created, not_before, waits, joined, not_after, ended,
 		(SELECT coalesce(json_group_array(json_object('part', part, 'attempts', attempts, 'state', state, 'remote_id', remote_id, 'error', error)), '[]') FROM deliveries d WHERE d.outbox = outbox.id)
 		FROM outbox WHERE `+where, args...) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.OutboxRow, error) {
-		var r api.OutboxRow
-		err := rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, sqlite.JSON(&r.Files), &r.Urgency, &r.State, &r.Reason,
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.OutboxRow, err error) {
+		return r, rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, sqlite.JSON(&r.Files), &r.Urgency, &r.State, &r.Reason,
 			sqlite.Stamp(&r.Created), sqlite.Stamp(&r.NotBefore), &r.Waits, &r.Joined, sqlite.Stamp(&r.NotAfter), sqlite.Stamp(&r.Ended), sqlite.JSON(&r.Deliveries))
-		return r, err
 	})
 }
 
@@ -102,10 +98,9 @@ func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]api.Session, 
 func sessionRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.Session, error) {
 	rs, err := read.QueryContext(ctx, `SELECT id, key, `+sessionTitle+`, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = s.id),
 		(SELECT count(*) FROM turns t WHERE t.session = s.id) FROM sessions s WHERE `+where, args...) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Session, error) {
-		var r api.Session
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.Session, err error) {
 		var named titleSource
-		err := rs.Scan(&r.ID, &r.Key, sqlite.JSON(&named), &r.Kind, &r.Trust, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Archived), &r.Items, &r.Turns)
+		err = rs.Scan(&r.ID, &r.Key, sqlite.JSON(&named), &r.Kind, &r.Trust, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Archived), &r.Items, &r.Turns)
 		r.Title, _ = named.title(r.Trust)
 		return r, err
 	})
@@ -114,13 +109,7 @@ func sessionRows(ctx context.Context, read *sqlite.Readers, where string, args .
 // SessionNamed returns a session by the key that leads to it, or its id.
 func (s *View) SessionNamed(ctx context.Context, name string) (api.Session, error) {
 	list, err := sessionRows(ctx, s.read, sessionCalled(), name)
-	if err != nil {
-		return api.Session{}, err
-	}
-	if len(list) == 0 {
-		return api.Session{}, notFound("session", name)
-	}
-	return list[0], nil
+	return first(list, err, notFound("session", name))
 }
 
 // SessionOfTurn returns the key and the title of the session that a turn belongs to; nothing for turn 0.
@@ -156,9 +145,8 @@ func questionRows(ctx context.Context, read *sqlite.Readers, where string, args 
 		iif(state = 'expired' AND answer = '`+withdrawn+`', answer, state), iif(state = 'expired', '', answer),
 		coalesce((SELECT coalesce(nullif(i.sender, ''), i.source) FROM inbox i WHERE i.seq = answered_by), ''), coalesce((SELECT i.received FROM inbox i WHERE i.seq = answered_by), 0)
 		FROM questions WHERE `+where, args...) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Question, error) {
-		var r api.Question
-		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, sqlite.JSON(&r.Options), &r.Pattern, &r.To, sqlite.Stamp(&r.Asked), sqlite.Stamp(&r.Until), &r.State, &r.Answer, &r.By, sqlite.Stamp(&r.When))
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.Question, err error) {
+		err = rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, sqlite.JSON(&r.Options), &r.Pattern, &r.To, sqlite.Stamp(&r.Asked), sqlite.Stamp(&r.Until), &r.State, &r.Answer, &r.By, sqlite.Stamp(&r.When))
 		r.Pattern = netguard.Defang(r.Pattern)
 		return r, err
 	})
@@ -184,11 +172,9 @@ const auditVerdict = "iif(judged, decision, 'not judged')"
 // auditRows reads entries of the audit log.
 func auditRows(ctx context.Context, read *sqlite.Readers, where string, args ...any) ([]api.AuditRow, error) {
 	rs, err := read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, "+auditVerdict+", reason, summary, args_hash, iif(outcome = 'ok' AND exit_code <> 0, 'exit code ' || exit_code, outcome), took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM audit WHERE "+where, args...) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.AuditRow, error) {
-		var r api.AuditRow
-		err := rs.Scan(&r.Seq, sqlite.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.AuditRow, err error) {
+		return r, rs.Scan(&r.Seq, sqlite.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
 			&r.Tainted, &r.Cwd, &r.Exit, &r.In, &r.Out, &r.Result, &r.Warnings)
-		return r, err
 	})
 }
 
@@ -245,12 +231,17 @@ func (s *View) AuditRow(ctx context.Context, id string) (api.AuditRow, error) {
 }
 
 // singleRow returns the only row of a list, or a fault for an empty one.
-func singleRow[T any](list []T, err error, what, id string) (row T, _ error) {
+func singleRow[T any](list []T, err error, what, id string) (T, error) {
+	return first(list, err, event.NewFault(event.Missing, "list them to see what there is", "there is no %s %s", what, id))
+}
+
+// first returns the first row of a list. Of an empty one it returns the zero row, and missing.
+func first[T any](list []T, err, missing error) (row T, _ error) {
 	if err != nil {
 		return row, err
 	}
 	if len(list) == 0 {
-		return row, event.NewFault(event.Missing, "list them to see what there is", "there is no %s %s", what, id)
+		return row, missing
 	}
 	return list[0], nil
 }

@@ -58,11 +58,9 @@ func fireRows(ctx context.Context, read *sqlite.Readers, where string, args ...a
 			WHEN f.outcome <> 'ran' THEN '' WHEN (SELECT u.reply_to FROM turns u WHERE u.id = f.turn) = '`+string(event.ToNone)+`' THEN 'to nobody' ELSE 'nothing to say' END `+fireAnswers+`),
 		coalesce((SELECT coalesce(nullif(o.reason, ''), (SELECT d.error FROM deliveries d WHERE d.outbox = o.id AND d.error <> '' LIMIT 1), '') `+fireAnswers+` AND o.state NOT IN ('done', 'draft') ORDER BY o.id LIMIT 1), '')
 		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+where, args...) // #nosec G202 -- constants
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Fire, error) {
-		var r api.Fire
-		err := rs.Scan(&r.ID, &r.Job, &r.Kind, &r.Zone, &r.Key, sqlite.Stamp(&r.Due), &r.State, &r.Outcome, &r.LateMS, &r.LimitMS, &r.Slots, &r.Reason, &r.Turn, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Started),
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.Fire, err error) {
+		return r, rs.Scan(&r.ID, &r.Job, &r.Kind, &r.Zone, &r.Key, sqlite.Stamp(&r.Due), &r.State, &r.Outcome, &r.LateMS, &r.LimitMS, &r.Slots, &r.Reason, &r.Turn, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Started),
 			sqlite.Stamp(&r.Ended), &r.Tainted, &r.CostMicros, &r.Tokens, &r.RunDelivery.Outcome, &r.Why)
-		return r, err
 	})
 }
 

@@ -98,9 +98,8 @@ func (s *Meter) byState(ctx context.Context, table string, counts map[string]int
 func spendSources(ctx context.Context, read *sqlite.Readers, day string) ([]api.Spent, error) {
 	rs, err := read.QueryContext(ctx, `SELECT substr(scope, length('source:') + 1), used_micros, reserved_micros, used_tokens, reserved_tokens FROM spend
 		WHERE day = ? AND scope LIKE 'source:%' ORDER BY used_micros + reserved_micros DESC, used_tokens + reserved_tokens DESC, scope`, day)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Spent, error) {
-		var p api.Spent
-		err := rs.Scan(&p.Source, &p.Used, &p.ReservedMicros, &p.UsedTokens, &p.ReservedTokens)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (p api.Spent, err error) {
+		err = rs.Scan(&p.Source, &p.Used, &p.ReservedMicros, &p.UsedTokens, &p.ReservedTokens)
 		p.Used = api.CostOf(int64(p.Used), p.UsedTokens)
 		return p, err
 	})
@@ -182,10 +181,9 @@ func (t *requestTally) fresh(ctx context.Context, read *sqlite.Readers) ([]turnR
 		coalesce(sum(`+unpriced+`), 0)
 		FROM turns t LEFT JOIN steps p ON p.turn = t.id AND p.kind = 'model' AND p.state IN ('done', 'unknown')
 		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open)) // #nosec G202 -- a constant
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turnRequests, error) {
-		var a turnRequests
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (a turnRequests, err error) {
 		var lost bool
-		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Written, &a.Output, &a.Micros, &a.Unpriced)
+		err = rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Written, &a.Output, &a.Micros, &a.Unpriced)
 		if lost && a.Fault == "" {
 			a.Fault = interruptedRequest
 		}

@@ -75,10 +75,8 @@ func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]a
 // steps reads the model requests and tool calls of a turn, in order.
 func (s *View) steps(ctx context.Context, id int64) ([]api.Step, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT n, kind, state, epoch, call_id, tool, effect, coalesce(question, 0), model, why, usage, started, ended FROM steps WHERE turn = ? ORDER BY n", id)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Step, error) {
-		var r api.Step
-		err := rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, &r.Asked, &r.Model, &r.Why, sqlite.JSON(&r.Usage), sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended))
-		return r, err
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.Step, err error) {
+		return r, rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, &r.Asked, &r.Model, &r.Why, sqlite.JSON(&r.Usage), sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended))
 	})
 }
 
@@ -106,10 +104,8 @@ func (s *View) ModelAnswers(ctx context.Context, model string, turns int) (all i
 // waits reads what the calls of a turn wait or waited for.
 func (s *View) waits(ctx context.Context, id int64) ([]api.Wait, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT call_id, kind, until, subject, met, how FROM waits WHERE turn = ?", id)
-	return sqlite.Collect(rs, err, func(rs *sql.Rows) (api.Wait, error) {
-		var r api.Wait
-		err := rs.Scan(&r.CallID, &r.Kind, sqlite.Stamp(&r.Until), &r.Subject, sqlite.Stamp(&r.Met), &r.How)
-		return r, err
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (r api.Wait, err error) {
+		return r, rs.Scan(&r.CallID, &r.Kind, sqlite.Stamp(&r.Until), &r.Subject, sqlite.Stamp(&r.Met), &r.How)
 	})
 }
 

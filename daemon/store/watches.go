@@ -37,13 +37,7 @@ func (s Watches) AllWatches(ctx context.Context) ([]filewatch.Watch, error) {
 func (s Watches) WatchNamed(ctx context.Context, name string) (filewatch.Watch, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT "+triggerColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
 	list, err := sqlite.Collect(rs, err, scanWatch)
-	if err != nil {
-		return filewatch.Watch{}, err
-	}
-	if len(list) == 0 {
-		return filewatch.Watch{}, event.NewFault(event.Missing, "hob watch list shows them", "there is no watch %s", name)
-	}
-	return list[0], nil
+	return first(list, err, event.NewFault(event.Missing, "hob watch list shows them", "there is no watch %s", name))
 }
 
 // Progress returns the progress of the watches, by id.
@@ -93,10 +87,7 @@ func (s Watches) Snapshot(ctx context.Context, id int64) ([]filewatch.File, erro
 func (s Watches) Text(ctx context.Context, id int64, path string) ([]byte, error) {
 	rs, err := s.core.read().QueryContext(ctx, "SELECT text FROM snapshots WHERE watch = ? AND path = ?", id, path)
 	list, err := sqlite.Collect(rs, err, sqlite.Value[[]byte])
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return list[0], nil
+	return first(list, err, nil)
 }
 
 // Saw commits an observation: the rows of the snapshot, the fire and the inbox row. A known key updates only the snapshot. For a watch that
@@ -206,10 +197,7 @@ type delayedFire struct {
 func readDelayedFire(tx *Tx, id int64) (h delayedFire, err error) {
 	err = tx.One(`SELECT i.seq, f.id, i.parts FROM fires f JOIN inbox i ON i.fire = f.id
 		WHERE f.trigger = ? AND f.state = 'queued' AND i.state = 'queued' AND i.not_before > ? ORDER BY i.seq LIMIT 1`, []any{id, sqlite.Micros(tx.Now)}, &h.seq, &h.fire, sqlite.JSON(&h.parts))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return h, err
+	return h, ignoreNoRows(err)
 }
 
 // maxDelayedText limits the text of a held row, in bytes. The files themselves have the rest.
