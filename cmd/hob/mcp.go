@@ -132,7 +132,7 @@ func (m mcpCommands) accept(ctx context.Context, c *client.Client, name, hash st
 			return &spec
 		})
 	}
-	return m.app.Done(s, fmt.Sprintf("%s is in use: %s (hash %s)", s.Name, counted(len(s.Tools), "tool"), s.Hash[:12]))
+	return m.app.Done(s, fmt.Sprintf("%s is in use: %s (hash %s)", s.Name, console.Plural(len(s.Tools), "tool"), s.Hash[:12]))
 }
 
 // show prints what a server offers. Its own words are in quotes.
@@ -150,7 +150,7 @@ func (m mcpCommands) show(o api.MCPOffer) error {
 	}
 	switch {
 	case o.Accepted:
-		lines = append(lines, "you have accepted all of it: "+counted(len(o.Tools), "tool"))
+		lines = append(lines, "you have accepted all of it: "+console.Plural(len(o.Tools), "tool"))
 	case len(o.Changes) == 0:
 		lines = append(lines, "it offers no tools")
 	}
@@ -237,7 +237,7 @@ func (m mcpCommands) removeCommand() *cobra.Command {
 	return cli.Remove(m.app, cli.Removal[api.MCPServer]{
 		Use: "rm SERVER", Short: "Take a server out of config.toml, and end its use", Example: "  hob mcp rm notes\n  hob mcp rm --yes notes", Args: cli.Exactly(1, "one SERVER"), Row: api.ShowMCP,
 		Loss: func(s api.MCPServer) string {
-			return fmt.Sprintf("this removes the MCP server %s (%s) with %s", s.Name, s.Reach, counted(len(s.Tools), "accepted tool"))
+			return fmt.Sprintf("this removes the MCP server %s (%s) with %s", s.Name, s.Reach, console.Plural(len(s.Tools), "accepted tool"))
 		},
 		Question: "remove it?",
 		Remove: func(ctx context.Context, s api.MCPServer) error {

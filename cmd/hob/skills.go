@@ -80,7 +80,7 @@ func checkedSkills(a *cli.App, list []api.Skill) error {
 	var lines []string
 	for _, s := range list {
 		if s.Problem == "" {
-			lines = append(lines, fmt.Sprintf("%s: good, %s", s.Name, counted(len(s.Files)+1, "file")))
+			lines = append(lines, fmt.Sprintf("%s: good, %s", s.Name, console.Plural(len(s.Files)+1, "file")))
 			if len(s.Unknown) > 0 {
 				lines = append(lines, s.Name+": warning: "+unknownTools(s))
 			}
@@ -101,7 +101,7 @@ func checkedSkills(a *cli.App, list []api.Skill) error {
 		err = a.Text(strings.Join(lines, "\n") + "\n")
 	}
 	if err == nil && bad > 0 {
-		return &cli.Problem{Text: counted(bad, "skill") + " cannot be used", Hint: "docs/skills.md has the form of a skill"}
+		return &cli.Problem{Text: console.Plural(bad, "skill") + " cannot be used", Hint: "docs/skills.md has the form of a skill"}
 	}
 	return err
 }
@@ -113,14 +113,6 @@ func unknownTools(s api.Skill) string {
 		text = "the skill can call no tool, because allowed-tools names no tool of hob: "
 	}
 	return text + console.ToYou(strings.Join(s.Unknown, ", ")) + "; see: hob tool list --all"
-}
-
-// counted writes a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // skillsTrustCommand makes hob skills trust.
@@ -140,7 +132,7 @@ func skillsTrustCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Done(s, fmt.Sprintf("%s is in use (%s, %s, hash %s); run it with: /%s", s.Name, toolsOf(s), counted(s.Scripts, "script"), s.InUse[:min(12, len(s.InUse))], s.Name))
+			return a.Done(s, fmt.Sprintf("%s is in use (%s, %s, hash %s); run it with: /%s", s.Name, toolsOf(s), console.Plural(s.Scripts, "script"), s.InUse[:min(12, len(s.InUse))], s.Name))
 		},
 	}
 }
@@ -178,7 +170,7 @@ func skillsAddCommand(a *cli.App) *cobra.Command {
 			}
 			short := s.Hash[:min(12, len(s.Hash))]
 			return a.Done(s, fmt.Sprintf("added %s: %s\n%s, %s; look into its folder, then accept it with: hob skills trust %s %s", s.Name, console.ToYou(s.Description),
-				toolsOf(s), counted(s.Scripts, "script"), s.Name, short))
+				toolsOf(s), console.Plural(s.Scripts, "script"), s.Name, short))
 		},
 	}
 	cmd.Flags().StringVar(&below, "path", "", "the `folder` of the skill inside the repository")
@@ -191,7 +183,7 @@ func skillsRemoveCommand(a *cli.App) *cobra.Command {
 	return cli.Remove(a, cli.Removal[api.Skill]{
 		Use: "rm SKILL", Short: "Delete a skill's folder, and end its use", Example: "  hob skills rm tidy-downloads\n  hob skills rm --yes tidy-downloads", Args: cli.Exactly(1, "one SKILL"), Row: api.ShowSkill,
 		Loss: func(s api.Skill) string {
-			return fmt.Sprintf("this deletes the folder of the skill %s with %s", s.Name, counted(len(s.Files)+1, "file"))
+			return fmt.Sprintf("this deletes the folder of the skill %s with %s", s.Name, console.Plural(len(s.Files)+1, "file"))
 		},
 		Remove: func(ctx context.Context, s api.Skill) error {
 			return cli.Do(ctx, a, api.RemoveSkill, s.Name, api.None{}, "skill "+s.Name+" is deleted")

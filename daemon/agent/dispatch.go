@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -370,15 +369,7 @@ func (d *Dispatch) storeResult(ctx context.Context, j Judged, r tools.Result) (s
 }
 
 // truncate shortens a text to at most n bytes, without splitting a character.
-func truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
+func truncate(s string, n int) string { return text.Head(s, n) }
 
 // Entry makes the audit row of a judged call.
 func (d *Dispatch) Entry(a Actor, j Judged) policy.Entry {

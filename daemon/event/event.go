@@ -20,6 +20,14 @@ const (
 	Machine Trust = "machine" // a webhook, a file watch, a sensor
 )
 
+// Of returns the trust in a text of somebody with this trust: Public if foreign text is in it, whoever passes it on.
+func (t Trust) Of(foreign bool) Trust {
+	if foreign && (t == Owner || t == Known) {
+		return Public
+	}
+	return t
+}
+
 // Kind says what an inbox row is.
 type Kind string
 

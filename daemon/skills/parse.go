@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/sys"
+	"hob/daemon/text"
 )
 
 // Limits of a SKILL.md (https://agentskills.io/specification), in characters and bytes.
@@ -163,8 +164,5 @@ func short(s string, most int) string {
 		}
 		return c
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
+	return text.Shorten(s, most)
 }

@@ -2,7 +2,10 @@
 // message, and measuring how alike two names are. It knows no formats; Markdown is in channels/markup, documents are in tools/fs/document.
 package text
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Shorten returns a text of at most n characters as it is. Of a longer one it returns the first n and an ellipsis.
 func Shorten(s string, n int) string {
@@ -13,6 +16,17 @@ func Shorten(s string, n int) string {
 		return string(r[:n]) + "…"
 	}
 	return s
+}
+
+// Head returns the beginning of a text, at most n bytes, without splitting a character.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 // Line returns a text on one line, with single spaces, shortened to n characters.

@@ -8,12 +8,12 @@ import (
 	"log/slog"
 	"math"
 	"path"
-	"unicode/utf8"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/modelapi"
+	"hob/daemon/text"
 )
 
 // Rows reads and writes the transcript.
@@ -162,13 +162,9 @@ func (e Endpoint) used(w Words) *turn.Amount {
 }
 
 // shortened limits a text to mostText.
-func shortened(text string) string {
-	if len(text) <= mostText {
-		return text
+func shortened(all string) string {
+	if len(all) <= mostText {
+		return all
 	}
-	cut := mostText
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s\n[cut here: %d KB of %d KB are shown]", text[:cut], mostText>>10, (len(text)+1023)>>10)
+	return fmt.Sprintf("%s\n[cut here: %d KB of %d KB are shown]", text.Head(all, mostText), mostText>>10, (len(all)+1023)>>10)
 }

@@ -3,8 +3,6 @@ package phrase
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"hob/scheduler/spec"
@@ -122,10 +120,4 @@ func (p *reader) unclearEnd(missing string) error {
 }
 
 // digits reads a short decimal number without a sign.
-// Four digits are enough for a year.
-func digits(text string) (int, error) {
-	if text == "" || len(text) > 4 || strings.Trim(text, "0123456789") != "" {
-		return 0, fmt.Errorf("%q is not a number", text)
-	}
-	return strconv.Atoi(text)
-}
+func digits(text string) (int, error) { return spec.Digits(text) }

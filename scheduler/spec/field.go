@@ -109,7 +109,7 @@ func (s *special) take(f field, item string) (shown string, ok bool, err error) 
 	}
 	k := lastOf
 	if numbered {
-		if k, err = digits(place); err != nil || k < 1 || k > 5 {
+		if k, err = Digits(place); err != nil || k < 1 || k > 5 {
 			return "", false, fmt.Errorf("%q: the number after # counts the weekday within the month, 1 to 5", item)
 		}
 	}
@@ -162,7 +162,7 @@ func (f field) clean(item string) (string, error) {
 
 // step parses the number after a slash.
 func (f field) step(text string) (int, error) {
-	step, err := digits(text)
+	step, err := Digits(text)
 	switch {
 	case err != nil || step == 0:
 		return 0, fmt.Errorf("the step %q after the slash is not a number above 0", text)
@@ -177,7 +177,7 @@ func (f field) value(text string) (int, error) {
 	if i := slices.Index(f.names, text); i >= 0 {
 		return f.min + i, nil
 	}
-	v, err := digits(text)
+	v, err := Digits(text)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not understood: this field takes %s", text, f.hint())
 	}
@@ -209,8 +209,8 @@ func weekdays(low, high, step int) string {
 	return strings.Join(list, ",")
 }
 
-// digits reads a short decimal number without a sign.
-func digits(text string) (int, error) {
+// Digits reads a short decimal number without a sign. Four digits are enough for a year.
+func Digits(text string) (int, error) {
 	if text == "" || len(text) > 4 || strings.Trim(text, "0123456789") != "" {
 		return 0, fmt.Errorf("%q is not a number", text)
 	}

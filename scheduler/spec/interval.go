@@ -37,7 +37,7 @@ func (s *Spec) setInterval(words []string) error {
 	if len(words) != 5 || words[0] != "every" || words[3] != "from" {
 		return fmt.Errorf("%q is not understood: want it as in every 2 weeks from 2026-11-24", strings.Join(words, " "))
 	}
-	n, err := digits(words[1])
+	n, err := Digits(words[1])
 	// "week" means the same as "weeks".
 	unit := strings.TrimSuffix(words[2], "s") + "s"
 	most := longest(unit)

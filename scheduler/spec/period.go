@@ -127,7 +127,7 @@ func Number(word string) (int, bool) {
 	if i := slices.Index(strings.Fields("thirty forty fifty sixty seventy eighty ninety"), word); i >= 0 {
 		return 30 + 10*i, true
 	}
-	n, err := digits(word)
+	n, err := Digits(word)
 	return n, err == nil
 }
 

@@ -173,35 +173,24 @@ func (p Payload) Data(name string, missing []string) string {
 }
 
 // shown returns the body as text for people, up to its limit; false if it was cut.
-func (p Payload) shown() (text string, whole bool) {
+func (p Payload) shown() (body string, whole bool) {
 	doc := p.body
 	if Form(p.head) && p.data != nil {
 		doc = []byte(scalar(p.data))
 	}
 	// The text may have twice the limit here, because tidy shortens it before the cut.
-	text, whole = string(doc[:min(len(doc), 2*mostData)]), len(doc) <= 2*mostData
+	body, whole = string(doc[:min(len(doc), 2*mostData)]), len(doc) <= 2*mostData
 	if p.data != nil {
-		text, whole = indent(doc, 2*mostData)
+		body, whole = indent(doc, 2*mostData)
 	}
-	text = tidy(text, func(r rune) bool { return r == '\n' || r == '\t' })
-	cut := trim(text, mostData)
-	return strings.TrimRight(cut, "\n"), whole && len(cut) == len(text)
-}
-
-// trim cuts a text to most bytes, between characters.
-func trim(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
+	body = tidy(body, func(r rune) bool { return r == '\n' || r == '\t' })
+	cut := text.Head(body, mostData)
+	return strings.TrimRight(cut, "\n"), whole && len(cut) == len(body)
 }
 
 // clean makes a value safe for one line: no control characters, at most most characters.
 func clean(s string, most int) string {
-	s = trim(s, (most+1)*2*utf8.UTFMax) // a very long value need not be processed completely
+	s = text.Head(s, (most+1)*2*utf8.UTFMax) // a very long value need not be processed completely
 	s = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) { // includes line and paragraph separators beyond ASCII
 			return ' '

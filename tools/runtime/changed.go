@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"hob/daemon/fsguard"
@@ -80,14 +79,8 @@ func writable(g *fsguard.Guard) []string {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return slices.DeleteFunc(slices.Clone(all), func(p string) bool {
-		return slices.ContainsFunc(all, func(q string) bool { return p != q && within(q, p) })
+		return slices.ContainsFunc(all, func(q string) bool { return p != q && below(q, p) })
 	})
-}
-
-// within reports whether path is dir or lies in it. Both are absolute and clean.
-func within(dir, path string) bool {
-	rest, ok := strings.CutPrefix(path, dir)
-	return ok && (rest == "" || dir == string(filepath.Separator) || os.IsPathSeparator(rest[0]))
 }
 
 // FileVersion identifies a file in its current state. It changes when another file takes the place,

@@ -13,6 +13,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,19 +53,10 @@ type Limits struct {
 // filled replaces zero values by the defaults.
 func (l Limits) filled() Limits {
 	return Limits{
-		Timeout: or(l.Timeout, 30*time.Minute), Least: or(l.Least, 10*time.Second), Most: or(l.Most, 24*time.Hour),
-		Yield: or(l.Yield, 2*time.Minute), Life: or(l.Life, time.Hour), Background: or(l.Background, 10),
-		Keep: or(l.Keep, 100_000), Preview: or(l.Preview, 10_000), ArtifactBytes: or(l.ArtifactBytes, 10<<20), Grace: or(l.Grace, stopGrace),
+		Timeout: cmp.Or(l.Timeout, 30*time.Minute), Least: cmp.Or(l.Least, 10*time.Second), Most: cmp.Or(l.Most, 24*time.Hour),
+		Yield: cmp.Or(l.Yield, 2*time.Minute), Life: cmp.Or(l.Life, time.Hour), Background: cmp.Or(l.Background, 10),
+		Keep: cmp.Or(l.Keep, 100_000), Preview: cmp.Or(l.Preview, 10_000), ArtifactBytes: cmp.Or(l.ArtifactBytes, 10<<20), Grace: cmp.Or(l.Grace, stopGrace),
 	}
-}
-
-// or returns v, or fallback if v is the zero value.
-func or[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
 }
 
 // Artifacts stores whole outputs on disk. It does not retain data after a call returns. If it also has a method Create (see recording), an output
@@ -271,7 +263,7 @@ func validate(in ExecInput) error {
 
 // folder resolves the working folder of a command on this machine.
 func (e executor) folder(call tools.Call, in ExecInput) (fsguard.Place, error) {
-	p, err := e.Guard.Resolve(call.Workdir, or(in.Workdir, "."))
+	p, err := e.Guard.Resolve(call.Workdir, cmp.Or(in.Workdir, "."))
 	if err != nil {
 		return p, tools.Refuse(tools.Validation, "", "workdir: %v", err)
 	}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
@@ -63,11 +64,11 @@ func (o *origin) sawForeign() { o.taint(seesFiles, bySight, time.Time{}) }
 func (o *origin) taint(foreign, why string, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.foreign = or(o.foreign, foreign)
+	o.foreign = cmp.Or(o.foreign, foreign)
 	if since.Before(o.began) {
 		since = o.began
 	}
 	if o.lasting && (o.why == "" || since.Before(o.from)) {
-		o.why, o.from = or(o.why, why), since
+		o.why, o.from = cmp.Or(o.why, why), since
 	}
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (p *proc) afterwards(end *ended) []string {
 		notes = append(notes, fmt.Sprintf("processes that could not be ended: %d", end.stuck))
 	}
 	if p.request.at.sandboxed && p.request.at.sandbox.ScratchOnly && end.code != 0 {
-		notes = append(notes, "only "+or(p.request.at.sandbox.Scratch, "nothing")+" can be written by this command")
+		notes = append(notes, "only "+cmp.Or(p.request.at.sandbox.Scratch, "nothing")+" can be written by this command")
 	}
 	switch n := p.request.at.hiddenCount(); {
 	case n == 1 && end.code != 0:

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -407,7 +408,7 @@ func (e executor) line(call tools.Call, in ExecInput, at *site, env []string) (o
 	if e.fill(at, call, in, startKeyLimits()); at.unsure && !asked {
 		return o, tools.Refuse(tools.Conflict, "repeat the call: the owner is asked then", "the folder %s has grown too large to be looked through for keys", at.cwd)
 	}
-	at.folder.Foreign = or(at.folder.Foreign, e.Guard.Foreign(at.cwd, at.folder.Area))
+	at.folder.Foreign = cmp.Or(at.folder.Foreign, e.Guard.Foreign(at.cwd, at.folder.Area))
 	at.classify(call, in)
 	now, tried := *at, false
 	o.wrap = func() (*sandbox.Command, error) {

@@ -94,19 +94,10 @@ func (s sender) run(ctx context.Context, call tools.Call, in SendInput, _ tools.
 	}, nil
 }
 
-// trustOf returns the trust level of a text that a turn sends on. A turn that has read foreign text
-// no longer speaks for the owner.
-func trustOf(call tools.Call) event.Trust {
-	if call.Tainted && (call.Trust == event.Owner || call.Trust == event.Known) {
-		return event.Public
-	}
-	return call.Trust
-}
-
 // trustIn returns the trust level of a text that a turn sends into a conversation. In the conversation of another person, a group or a
 // machine nothing counts as the owner's: the answer goes to them, so it must not be made with what only the owner may know.
 func trustIn(t tools.Talk, call tools.Call) event.Trust {
-	trust := trustOf(call)
+	trust := call.Trust.Of(call.Tainted) // a turn that has read foreign text no longer speaks for the owner
 	if trust != event.Owner || t.Kind != "thread" && t.Kind != "group" && t.Kind != "hook" {
 		return trust
 	}

@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -185,12 +184,7 @@ func table(list []tools.Agent) string {
 }
 
 // counted formats a number with its noun, in brackets.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "(1 " + what + ")"
-	}
-	return "(" + strconv.Itoa(n) + " " + what + "s)"
-}
+func counted(n int, what string) string { return "(" + text.Count(n, what) + ")" }
 
 // progress describes the work of a sub-agent, and for an ended one its answer.
 func progress(a tools.Agent, now time.Time) string {

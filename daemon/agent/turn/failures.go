@@ -9,6 +9,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/text"
 	"hob/tools"
 )
 
@@ -164,10 +165,7 @@ func objectOf(args json.RawMessage) (object, same string) {
 		}
 		// The text goes between quotes, on one line of Markdown.
 		s = strings.Join(strings.Fields(strings.NewReplacer("`", "'", `"`, "'").Replace(s)), " ")
-		if r := []rune(s); len(r) > longestWhat {
-			s = string(r[:longestWhat]) + "…"
-		}
-		return strings.TrimSpace(action + ` "` + s + `"`), same
+		return strings.TrimSpace(action + ` "` + text.Shorten(s, longestWhat) + `"`), same
 	}
 	return action, ""
 }

@@ -25,21 +25,13 @@ func Joins(t Turn, q Queued, now time.Time) bool {
 func Item(t Turn, q Queued, zone string, owners []event.Address) llm.Item {
 	return llm.Item{
 		Session: t.Session, Turn: t.ID, Role: llm.User, Kind: llm.Input, Parts: q.In.Parts,
-		Trust: trustOf(q.In), Source: q.In.Source,
+		Trust: q.In.Trust.Of(q.In.Tainted), Source: q.In.Source,
 		Envelope: &llm.Envelope{
 			Source: q.In.Source, Sender: q.In.Sender, At: q.In.Received, Zone: zone,
 			Trust: q.In.Trust, Kind: q.In.Kind, Typed: q.In.Typed,
 			OwnerInGroup: q.In.Trust == event.Known && q.In.Origin.Person != "" && slices.Contains(owners, event.Address(q.In.Source+":"+q.In.Origin.Person)),
 		},
 	}
-}
-
-// trustOf is the trust in an input's text. Foreign text is Public, even if the owner forwards it.
-func trustOf(in event.In) event.Trust {
-	if in.Tainted && (in.Trust == event.Owner || in.Trust == event.Known) {
-		return event.Public
-	}
-	return in.Trust
 }
 
 // Claim is what Queue.Take claimed: a turn to step, or a command that takes effect between two turns.

@@ -77,12 +77,7 @@ func (m RunLimits) Limited() bool { return len(m.Only) > 0 || m.MaxTokens > 0 }
 func (m RunLimits) Left() (int64, bool) { return max(m.MaxTokens-m.UsedTokens, 0), m.MaxTokens > 0 }
 
 // Trust is the trust in what a turn says or writes: that of its asker, or Public once the turn has read foreign text.
-func (t Turn) Trust() event.Trust {
-	if t.Tainted && (t.Asker == event.Owner || t.Asker == event.Known) {
-		return event.Public
-	}
-	return t.Asker
-}
+func (t Turn) Trust() event.Trust { return t.Asker.Of(t.Tainted) }
 
 // StepKind is what a step does.
 type StepKind string
