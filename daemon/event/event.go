@@ -20,7 +20,7 @@ const (
 	Machine Trust = "machine" // a webhook, a file watch, a sensor
 )
 
-// Of returns the trust in a text of somebody with this trust: Public if foreign text is in it, whoever passes it on.
+// Of returns the trust in a text of somebody with this trust. It is Public if the text may hold foreign text, even if the owner forwards it.
 func (t Trust) Of(foreign bool) Trust {
 	if foreign && (t == Owner || t == Known) {
 		return Public
