@@ -94,21 +94,23 @@ func checkJob(snap *config.Snapshot, section config.Section) []config.Problem {
 // checkWatch makes the file watch of a section, as the daemon does.
 func checkWatch(snap *config.Snapshot, section config.Section) []config.Problem {
 	w, waits, err := triggers.CheckWatch(section.Decode, sys.RealClock().Wall())
-	if waits != "" {
-		waits += " is not there: nothing fires until it is"
+	for i := range waits {
+		waits[i] += " is not there: nothing fires until it is"
 	}
-	return advised(snap, section, err, w.Deliver, "paths", waits)
+	return advised(snap, section, err, w.Deliver, "paths", waits...)
 }
 
 // advised turns the error of a check into problems. Without one there is advice on what the running hob tells at each reload: stops, which is about a
 // key, and answers that go to a channel without a section.
-func advised(snap *config.Snapshot, section config.Section, err error, deliver event.Address, key, stops string) []config.Problem {
+func advised(snap *config.Snapshot, section config.Section, err error, deliver event.Address, key string, stops ...string) []config.Problem {
 	list := faults(section, err)
 	if len(list) > 0 {
 		return list
 	}
-	if stops != "" {
-		list = append(list, advice(section, key, stops))
+	for _, text := range stops {
+		if text != "" {
+			list = append(list, advice(section, key, text))
+		}
 	}
 	name := deliver.Channel()
 	if name != event.CLI.Channel() && !slices.Contains([]event.Address{event.ToOwner, event.ToNone, ""}, deliver) &&
@@ -129,7 +131,7 @@ func advice(section config.Section, key, text string) config.Problem {
 // does not exist here, that is only a remark: hob may run where it exists.
 func checkWebhook(snap *config.Snapshot, section config.Section) []config.Problem {
 	h, err := triggers.CheckWebhook(section.Name, section.Decode, sys.RealClock().Wall())
-	list := advised(snap, section, err, h.Deliver, "", "")
+	list := advised(snap, section, err, h.Deliver, "")
 	if err != nil {
 		return list
 	}

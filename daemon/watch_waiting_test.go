@@ -15,7 +15,7 @@ import (
 func TestAWatchSaysWhatItWaitsFor(t *testing.T) {
 	r, outside := start(t, t.TempDir()), t.TempDir()
 	missing := filepath.Join(outside, "later")
-	out := r.run("watch", `{"action":"add","name":"later","paths":["`+missing+`"],"prompt":"say: x"}`)
+	out := r.run("watch", `{"action":"add","name":"later","paths":["`+missing+`","`+missing+`too"],"prompt":"say: x"}`)
 	if !out.Success || !strings.Contains(out.Message, "waits: "+missing) {
 		t.Errorf("made: %+v", out)
 	}
@@ -26,8 +26,11 @@ func TestAWatchSaysWhatItWaitsFor(t *testing.T) {
 		}
 		return list[0].Waits
 	}
-	if waits() != missing {
+	if waits() != missing+", "+missing+"too" {
 		t.Errorf("it waits for %q", waits())
+	}
+	if err := os.Mkdir(missing+"too", 0o700); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.Mkdir(missing, 0o700); err != nil {
 		t.Fatal(err)

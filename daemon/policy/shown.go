@@ -29,7 +29,7 @@ func Shown(i tools.Intent) string {
 	case isObject && c.Args != nil:
 		lines = fields(c.Args, false)
 	default:
-		lines = fields(i.Canonical, false)
+		lines = fields(i.Canonical, false, "tool", "before", "cwd_id", "path_id")
 	}
 	return shortened(strings.Join(lines, "\n"), func(part string) string {
 		part = strings.ReplaceAll(part, "\t", "    ")
@@ -98,9 +98,9 @@ func (c canonical) write(old []byte) []string {
 	return indented("  ", strings.Join(diff[2:], "\n")) // without the names
 }
 
-// fields shows the members of an object, except those that only bind an approval to a state of the machine. flat: a text that could be taken for
-// several members on one line is quoted.
-func fields(raw []byte, flat bool) (lines []string) {
+// fields shows the members of an object, without some. Of a canonical form these are the members that only bind an approval to a state of the machine.
+// flat: a text that could be taken for several members on one line is quoted.
+func fields(raw []byte, flat bool, without ...string) (lines []string) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return indented("  call: ", string(raw))
@@ -112,7 +112,7 @@ func fields(raw []byte, flat bool) (lines []string) {
 			return indented("  call: ", string(raw))
 		}
 		name := fmt.Sprint(key)
-		if slices.Contains([]string{"tool", "before", "cwd_id", "path_id"}, name) {
+		if slices.Contains(without, name) {
 			continue
 		}
 		var text string

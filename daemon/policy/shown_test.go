@@ -23,6 +23,7 @@ func TestShown(t *testing.T) {
 		"an edit":          {`{"tool":"edit","before":{"a.go":"sha256:12"},"args":{"path":"a.go","old_text":"one\ntwo","new_text":"three"}}`, "  path: a.go\n  - one\n  - two\n  + three"},
 		"a page":           {`{"tool":"web_fetch","links":["https://a.example/","http://a.example/"],"url":"a.example"}`, "  links:\n    https://a.example/\n    http://a.example/\n  url: a.example"},
 		"a file":           {`{"tool":"read","path":"/n","path_id":"1:2"}`, "  path: /n"},
+		"arguments":        {`{"tool":"x","args":{"tool":"t","before":"2","path_id":"1"}}`, "  tool: t\n  before: 2\n  path_id: 1"},
 		"others":           {`{"tool":"x","n":12,"b":{"c":[1]}}`, `  n: 12` + "\n" + `  b: {"c":[1]}`},
 		"no object":        {"to chat:1\x1b[2J", `  call: to chat:1\u{1b}[2J`},
 		"broken":           {`{"tool":"x","a":`, `  call: {"tool":"x","a":`},
@@ -64,6 +65,7 @@ func TestListed(t *testing.T) {
 		`{"name":"tea, action: remove","id":7}`:     `name: "tea, action: remove", id: 7`,
 		`{"prompt":"a\nname: tea","paths":["x"]}`:   `prompt: "a\nname: tea", paths: x`,
 		`{"old_text":"one\ntwo, three","path":"x"}`: `- "one\ntwo, three", path: x`,
+		`{"tool":"a","before":"2","cwd_id":"3"}`:    "tool: a, before: 2, cwd_id: 3",
 	} {
 		if got := policy.Listed([]byte(raw)); got != want {
 			t.Errorf("%s: %q, want %q", raw, got, want)

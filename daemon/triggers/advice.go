@@ -9,7 +9,6 @@ import (
 
 	"hob/daemon/event"
 	"hob/scheduler"
-	"hob/scheduler/filewatch"
 )
 
 // noChannel is what helps if a trigger answers to a channel that does not exist or is off.
@@ -54,8 +53,10 @@ func Advice(ctx context.Context, jobs Jobs, watches Watches, webhooks *Webhooks)
 	files, filesErr := watches.Rows.AllWatches(ctx)
 	for _, w := range files {
 		answers("the watch", w.Trigger)
-		if waits := watches.waiting(w.View(filewatch.Progress{})).Waits; waits != "" && w.Origin == OriginConfig {
-			note("the watch", w.Trigger, waits+" was not there when the config was read: nothing fires until it is there")
+		for _, path := range absentPaths(w.Paths, watches.Guard()) {
+			if w.Origin == OriginConfig {
+				note("the watch", w.Trigger, path+" was not there when the config was read: nothing fires until it is there")
+			}
 		}
 	}
 	return list, errors.Join(err, hooksErr, filesErr)

@@ -95,25 +95,25 @@ func (s Watches) Crowded(ctx context.Context, view filewatch.View) string {
 // countingFor limits the time for counting the folders of a new watch, because the caller waits for it.
 const countingFor = 300 * time.Millisecond
 
-// waiting notes that a watch needs a model that is not there, and the first path of a watch that does not exist; of a pattern, the folder before it.
-// Lists show that path, so that the owner sees why nothing fires.
+// waiting notes that a watch needs a model that is not there, and the paths of a watch that do not exist. Lists show them, so that the owner sees why
+// nothing fires.
 func (s Watches) waiting(view filewatch.View) filewatch.View {
 	view.NeedsModel = s.Lacks(view.Prompt, view.Plain)
-	view.Waits = absentPath(view.Paths, s.Guard())
+	view.Waits = strings.Join(absentPaths(view.Paths, s.Guard()), ", ")
 	return view
 }
 
-// absentPath returns the first path that does not exist, "" if all do; of a pattern, the folder before it.
-func absentPath(paths []string, g *fsguard.Guard) string {
+// absentPaths returns the paths that do not exist; of a pattern, the folder before it.
+func absentPaths(paths []string, g *fsguard.Guard) (list []string) {
 	for _, path := range paths {
 		for strings.ContainsAny(path, "*?[{") && path != filepath.Dir(path) {
 			path = filepath.Dir(path)
 		}
 		if place, err := g.Resolve("", path); err == nil && !place.Exists() {
-			return path
+			list = append(list, path)
 		}
 	}
-	return ""
+	return list
 }
 
 // Plan turns a draft into a new watch. It stores nothing: the caller commits the change, usually after an approval.

@@ -34,8 +34,8 @@ func watchOf(name string, decode func(any) error, g *fsguard.Guard, now time.Tim
 }
 
 // CheckWatch returns the mistakes in a section. Each line of the error begins with the key that it is about. It does not depend on hob's own
-// folders. waits is the first path that does not exist here.
-func CheckWatch(decode func(any) error, now time.Time) (w filewatch.Watch, waits string, err error) {
+// folders. waits are the paths that do not exist here.
+func CheckWatch(decode func(any) error, now time.Time) (w filewatch.Watch, waits []string, err error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "" // then "~" leads nowhere
@@ -44,10 +44,10 @@ func CheckWatch(decode func(any) error, now time.Time) (w filewatch.Watch, waits
 	nowhere := filepath.Join(os.TempDir(), "hob-nowhere")
 	g, err := fsguard.New(fsguard.Config{Workspace: filepath.Join(nowhere, "workspace"), State: filepath.Join(nowhere, "state"), Home: home})
 	if err != nil {
-		return w, "", fmt.Errorf("paths: %w", err)
+		return w, nil, fmt.Errorf("paths: %w", err)
 	}
 	w, _, err = watchOf("x", decode, g, now)
-	return w, absentPath(w.Paths, g), err
+	return w, absentPaths(w.Paths, g), err
 }
 
 // WatchKeys describes the keys of a section [watches.NAME].

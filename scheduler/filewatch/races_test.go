@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -230,6 +231,30 @@ func TestAFolderThatIsGone(t *testing.T) {
 		again()
 		all := w.store.Troubles(one.ID)
 		return all[len(all)-1] == ""
+	})
+}
+
+// The trouble names all paths that are gone.
+func TestAllPathsThatAreGone(t *testing.T) {
+	w := newWatchedHome(t)
+	var passed atomic.Int64
+	w.clock = sys.ShiftedClock(func() time.Duration { return time.Duration(passed.Load()) })
+	other := filepath.Join(w.home, "other")
+	must(t, os.Mkdir(other, 0o700))
+	one := w.watch(nil)
+	one.Paths = []string{w.dir, other}
+	w.store.Put(one)
+	w.begin()
+	w.put("a", "x")
+	w.tells("created a, 1 byte")
+	must(t, errors.Join(os.RemoveAll(w.dir), os.RemoveAll(other)))
+	w.until("the removal", func() bool { return len(w.store.Inbox()) == 2 })
+	passed.Store(int64(time.Minute))
+	w.until("the trouble", func() bool {
+		passed.Add(int64(time.Minute))
+		one.Prompt += "."
+		w.store.Put(one)
+		return slices.ContainsFunc(w.troubles(one.ID), func(s string) bool { return strings.HasPrefix(s, w.dir+", "+other+" are gone") })
 	})
 }
 

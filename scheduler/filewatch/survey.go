@@ -291,14 +291,12 @@ func (s *survey) replaced(path string, e walk.Entry) bool {
 	return was != 0 && e.Inode != was && inodeOf(path) != was // the first is a hint only
 }
 
-// absent returns the first path of a watch that is not there, without patterns, which may match later; "": all are there.
-func (t *tracked) absent() string {
-	for _, path := range t.watch.Paths {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(path, "*?[{") {
-			return path
-		}
-	}
-	return ""
+// absent returns the paths of a watch that are not there, without patterns, which may match later.
+func (t *tracked) absent() []string {
+	return slices.DeleteFunc(slices.Clone(t.watch.Paths), func(path string) bool {
+		_, err := os.Lstat(path)
+		return !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(path, "*?[{")
+	})
 }
 
 // missing records the files of a folder that no longer exist.

@@ -3,6 +3,7 @@ package filewatch
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // report tells the owner about trouble with a watch, and when it is over.
@@ -28,7 +29,11 @@ func (w *Watcher) troubleOf(t *tracked) string {
 		return fmt.Sprintf("the system gives no file events (%v): its files are looked at every %v instead; "+
 			"on Linux more instances help: sudo sysctl fs.inotify.max_user_instances=512", w.noEvents, lookEvery)
 	case !t.gone.IsZero() && w.clock.Wall().Sub(t.gone) >= lookEvery: // a program that replaces it needs less
-		return t.absent() + " is gone: nothing fires until it is there again"
+		paths := t.absent()
+		if len(paths) > 1 {
+			return strings.Join(paths, ", ") + " are gone: nothing fires there until they are there again"
+		}
+		return strings.Join(paths, "") + " is gone: nothing fires until it is there again"
 	case len(t.polled) > 0:
 		return fmt.Sprintf("the system has no more file watches: some of its folders are looked at every %v instead; "+
 			"on Linux raise the limit: sudo sysctl fs.inotify.max_user_watches=1048576", lookEvery)

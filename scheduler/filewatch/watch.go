@@ -69,7 +69,7 @@ type View struct {
 	Ready      bool          `json:"ready" jsonschema:"its first look is done: from then on changes are told"`
 	Trouble    string        `json:"trouble,omitempty" jsonschema:"what it cannot see, or sees late"`
 	Held       time.Time     `json:"held_until,omitzero" jsonschema:"changes are collected until then, after failures or because it fired too often"`
-	Waits      string        `json:"waits,omitempty" jsonschema:"a folder or file that it waits for: it is not there"`
+	Waits      string        `json:"waits,omitempty" jsonschema:"folders or files that it waits for: they are not there"`
 }
 
 // View returns the view of a watch with its progress.

@@ -226,8 +226,9 @@ func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 	}
 	t := &tracked{watch: watch, scope: scope, tree: newTree(files), links: newLinks()}
 	// A path that is missing was there if it had files. Another path of the watch may have them.
-	gone := t.absent()
-	t.present = slices.ContainsFunc(files, func(f File) bool { return strings.HasPrefix(f.Path+"/", gone+"/") })
+	t.present = !slices.ContainsFunc(t.absent(), func(gone string) bool {
+		return !slices.ContainsFunc(files, func(f File) bool { return strings.HasPrefix(f.Path+"/", gone+"/") })
+	})
 	if err := w.prune(ctx, t, files); err != nil {
 		return err
 	}
@@ -288,7 +289,7 @@ func (w *Watcher) settleStarts(ctx context.Context, t *tracked) {
 		w.look(ctx, t, start, true)
 	}
 	switch {
-	case t.absent() == "":
+	case len(t.absent()) == 0:
 		t.present, t.gone = true, time.Time{}
 	case t.present && t.gone.IsZero():
 		t.gone = w.clock.Wall()

@@ -410,7 +410,7 @@ func watchTable(call tools.Call, list []filewatch.View) string {
 		case one.Paused:
 			state = "paused"
 		case one.Waits != "":
-			state = "waits for " + one.Waits + ", which is not there"
+			state = "waits for " + one.Waits
 		case !one.Held.IsZero():
 			state = "collects changes until " + call.Shown(one.Held)
 		case one.Trouble != "":
