@@ -86,9 +86,9 @@ func audit(r *pumpHarness) (faults []string) {
 		}
 		auditRow(row, r, count, asked, bad)
 	}
-	// C1: a row makes one question or one notice, and one more for a refused notice.
-	if n := made[event.ByQuestion] + made[event.ByNotice]; n > 2*made[event.ByTurn] {
-		bad("%d messages have made %d others", made[event.ByTurn], n)
+	// C1: a row makes one question or one notice. A refused notice makes one more, at the terminal. A refused question is told like any row.
+	if n := made[event.ByQuestion] + made[event.ByNotice]; n > 2*made[event.ByTurn]+made[event.ByQuestion] {
+		bad("%d messages, with %d questions, have made %d others", made[event.ByTurn], made[event.ByQuestion], n)
 	}
 	return faults
 }

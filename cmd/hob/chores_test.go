@@ -40,6 +40,9 @@ func TestChores(t *testing.T) {
 	defer foreground(t, home, "hob up")()
 	for _, b := range blocks(t, chores, "sh") {
 		for _, line := range strings.Split(strings.TrimSpace(b), "\n") {
+			if strings.Contains(line, " --gate ") && !systest.Sandbox() {
+				continue // hob refuses a gate that could never run
+			}
 			if out, err := shell(t, home, line); err != nil {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}

@@ -201,7 +201,7 @@ func TestSetupOnANarrowTerminal(t *testing.T) {
 		{question: `ollama at (.|\s)*Which model shall think for hob \[1\]: `, answer: "1"},
 		{question: `1  qwen3:8b, 4\.8 MB\s+2  llama3\.2:3b, 1\.9 MB\s+3  huge:1(.|\s)*Which model \(a number, or a name\) \[1\]: `},
 	})
-	c.sees(`trying ollama/qwen3:8b .*\r.* 2 s`)
+	c.sees(`trying ollama/qwen3:8b, .*\r.* 2 s`)
 	free()
 	_ = cmd.Process.Signal(os.Interrupt)
 	c.ends()
