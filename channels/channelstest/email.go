@@ -64,7 +64,7 @@ type Email struct {
 	sent    []EmailSent
 	said    map[string][]byte // by the result of Say
 	next    int
-	idle    int
+	idle    map[*mailbox]bool // those that wait for mail
 	logins  int
 	revoked bool
 	changed chan struct{} // closed when something happens
@@ -85,7 +85,7 @@ func NewEmail(opts EmailOptions) (*Email, error) {
 
 // EmailOn is NewEmail with listeners for IMAP and SMTP.
 func EmailOn(in, out net.Listener, opts EmailOptions) (*Email, error) {
-	f := &Email{opts: opts, imap: in, smtp: out, open: map[net.Conn]bool{}, said: map[string][]byte{}, changed: make(chan struct{}), group: sys.NewGroup(slog.New(slog.DiscardHandler), nil)}
+	f := &Email{opts: opts, imap: in, smtp: out, open: map[net.Conn]bool{}, idle: map[*mailbox]bool{}, said: map[string][]byte{}, changed: make(chan struct{}), group: sys.NewGroup(slog.New(slog.DiscardHandler), nil)}
 	f.user = imapmemserver.NewUser(EmailUser, EmailPassword)
 	if err := f.folders(); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (k *kept) Accept() (net.Conn, error) {
 func (f *Email) Drop() {
 	f.mu.Lock()
 	all := f.open
-	f.open = map[net.Conn]bool{}
+	f.open, f.idle = map[net.Conn]bool{}, map[*mailbox]bool{}
 	f.mu.Unlock()
 	for conn := range all {
 		_ = conn.Close() // it may have ended
@@ -275,7 +275,7 @@ func (f *Email) Logins() int {
 func (f *Email) Listening(ctx context.Context) {
 	for ctx.Err() == nil {
 		f.mu.Lock()
-		waits, changed := f.idle > 0, f.changed
+		waits, changed := len(f.idle) > 0, f.changed
 		f.mu.Unlock()
 		if waits {
 			return
@@ -333,8 +333,8 @@ func (b *mailbox) Login(user, password string) error {
 
 // Idle announces mail until stop, beginning with mail that arrived before.
 func (b *mailbox) Idle(w *imapserver.UpdateWriter, stop <-chan struct{}) error {
-	b.f.waiting(+1)
-	defer b.f.waiting(-1)
+	b.waiting(true)
+	defer b.waiting(false)
 	for {
 		b.f.mu.Lock()
 		changed := b.f.changed
@@ -350,11 +350,15 @@ func (b *mailbox) Idle(w *imapserver.UpdateWriter, stop <-chan struct{}) error {
 	}
 }
 
-func (f *Email) waiting(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.idle += n
-	f.happened()
+func (b *mailbox) waiting(begins bool) {
+	b.f.mu.Lock()
+	defer b.f.mu.Unlock()
+	if begins {
+		b.f.idle[b] = true
+	} else {
+		delete(b.f.idle, b)
+	}
+	b.f.happened()
 }
 
 // happened wakes waiting callers. The caller holds mu.
