@@ -30,7 +30,7 @@ type header struct {
 
 // readHeader parses a header. fallback is the id of a mail without one.
 func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
-	raw := bufio.NewReader(bytes.NewReader(append(bytes.TrimRight(lines, "\r\n"), "\r\n\r\n"...)))
+	raw := bufio.NewReader(bytes.NewReader(append(bytes.TrimRight(mail.Fields(lines), "\r\n"), "\r\n\r\n"...)))
 	h, err := textproto.ReadHeader(raw)
 	if err != nil {
 		return header{}, fmt.Errorf("read the header of a mail: %w", err)

@@ -4,16 +4,15 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"mime"
-	netmail "net/mail"
 	"path"
 	"strings"
 	"unicode"
 
 	"github.com/emersion/go-message"
 
-	"hob/daemon/sys"
 	"hob/daemon/text"
 )
 
@@ -43,7 +42,7 @@ type File struct {
 
 // Read parses a mail. A mail that is malformed or cut off is read as far as possible.
 func Read(raw []byte) Body {
-	e, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{MaxHeaderBytes: MaxHead})
+	e, err := message.ReadWithOptions(bytes.NewReader(Fields(raw)), &message.ReadOptions{MaxHeaderBytes: MaxHead})
 	if e == nil || err != nil && !message.IsUnknownCharset(err) && !message.IsUnknownEncoding(err) {
 		return Body{}
 	}
@@ -82,12 +81,15 @@ func (r *bodyReader) part(e *message.Entity, depth int) []textPart {
 	if r.left--; r.left < 0 || depth > maxDepth {
 		return nil
 	}
-	// A malformed type is treated as plain text.
-	kind, _, _ := e.Header.ContentType()
-	parts := e.MultipartReader()
-	if parts == nil {
-		return r.leaf(e, strings.ToLower(kind))
+	kind, params := kindOf(e.Header)
+	if !strings.HasPrefix(kind, "multipart/") {
+		return r.leaf(e, kind, params)
 	}
+	if _, _, err := e.Header.ContentType(); err != nil {
+		e.Header.SetContentType(kind, params)
+		e, _ = message.New(e.Header, e.Body) // only a text can have an unknown charset
+	}
+	parts := e.MultipartReader()
 	var list []textPart
 	for r.left > 0 {
 		p, err := parts.NextPart()
@@ -96,7 +98,7 @@ func (r *bodyReader) part(e *message.Entity, depth int) []textPart {
 		}
 		list = append(list, r.part(p, depth+1)...)
 	}
-	if !strings.EqualFold(kind, "multipart/alternative") {
+	if kind != "multipart/alternative" {
 		return list
 	}
 	// HTML is used only if there is no plain text, because the plain part was meant for programs like hob.
@@ -113,15 +115,14 @@ func (r *bodyReader) part(e *message.Entity, depth int) []textPart {
 }
 
 // leaf reads a part without parts: a text or a file.
-func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
+func (r *bodyReader) leaf(e *message.Entity, kind string, params map[string]string) []textPart {
 	// Text with a file name, or marked as attachment, is a file.
-	disposition, _, _ := e.Header.ContentDisposition()
-	name := filename(e.Header)
+	disposition, how := dispositionOf(e.Header)
+	name := filename(cmp.Or(how["filename"], params["name"]))
 	readable := kind == "" || kind == "text/plain" || kind == "text/html"
 	switch {
-	case readable && name == "" && !strings.EqualFold(disposition, "attachment"):
+	case readable && name == "" && disposition != "attachment":
 		raw, _ := io.ReadAll(io.LimitReader(e.Body, MaxText)) // a malformed text ends at the fault
-		_, params, _ := e.Header.ContentType()
 		part := textPart{raw: text.Declared(params["charset"], kind == "text/html", raw), html: kind == "text/html"}
 		if !part.html && strings.EqualFold(params["format"], "flowed") {
 			part.raw = flowed(part.raw, strings.EqualFold(params["delsp"], "yes"))
@@ -134,9 +135,7 @@ func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
 	if len(data) == 0 {
 		return nil
 	}
-	if kind == "" || !strings.Contains(kind, "/") {
-		kind = "application/octet-stream"
-	}
+	kind = cmp.Or(kind, "application/octet-stream")
 	if name == "" {
 		name = "attachment" + ending(kind)
 	}
@@ -144,14 +143,8 @@ func (r *bodyReader) leaf(e *message.Entity, kind string) []textPart {
 	return nil
 }
 
-// filename returns the file name of a part without a path, "" if it has none.
-func filename(h message.Header) string {
-	_, params, _ := h.ContentDisposition()
-	name := params["filename"]
-	if name == "" {
-		_, params, _ = h.ContentType()
-		name = params["name"]
-	}
+// filename returns a file's name without a path, "" if there is none.
+func filename(name string) string {
 	name = Line(strings.ReplaceAll(Decoded(name), `\`, "/"), maxName)
 	if name = path.Base(name); name == "." || name == ".." || name == "/" {
 		return ""
@@ -175,31 +168,6 @@ func ending(kind string) string {
 		return list[0]
 	}
 	return ""
-}
-
-// words decodes the encoded words of a header (RFC 2047), by the labels of browsers.
-func words() *mime.WordDecoder { return &mime.WordDecoder{CharsetReader: text.Charset} }
-
-// western is a label that package mime decodes by itself, without the letters that windows-1252 has in place of control characters.
-var western = sys.Regexp(`(?i)=\?(?:iso-8859-1|us-ascii)(\*[a-z-]+)?\?`)
-
-// Addresses parses a list of addresses; a malformed list is empty, so that its author stays unknown.
-func Addresses(value string) []*netmail.Address {
-	parser := netmail.AddressParser{WordDecoder: words()}
-	list, err := parser.ParseList(western().ReplaceAllString(value, "=?windows-1252?"))
-	if err != nil {
-		return nil
-	}
-	return list
-}
-
-// Decoded decodes the text of a header (RFC 2047). A malformed text is returned as it is. Bytes that are not ASCII are read as those of a text.
-func Decoded(value string) string {
-	decoded, err := words().DecodeHeader(western().ReplaceAllString(value, "=?windows-1252?"))
-	if err != nil {
-		decoded = value
-	}
-	return text.Declared("", false, []byte(decoded))
 }
 
 // Line returns a text on one line, without Invisible characters, cut to most characters.

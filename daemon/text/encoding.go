@@ -33,9 +33,22 @@ const (
 	markBE   = "\xfe\xff"
 )
 
+// otherLabels are names that programs use for encodings of the standard, which does not list them.
+func otherLabels() map[string]string {
+	return map[string]string{
+		"cp932": "shift_jis", "ms932": "shift_jis", "cp936": "gbk", "ms936": "gbk", "cp949": "euc-kr", "ms949": "euc-kr", "uhc": "euc-kr", // Windows, Java
+		"cp950": "big5", "ms950": "big5", "iso-2022-jp-ms": "iso-2022-jp", "iso-2022-jp-1": "iso-2022-jp", // Postfix, Apple Mail
+		"cp50220": "iso-2022-jp", "cp50221": "iso-2022-jp", "utf_8": "utf-8", "utf8mb4": "utf-8", "ansi": "windows-1252", // nkf, Python, MySQL
+	}
+}
+
 // Labelled returns the encoding with a label, as a web browser understands it: iso-8859-1 is windows-1252. It is false for an unknown label.
 func Labelled(label string) (Encoding, bool) {
-	table, err := htmlindex.Get(strings.Trim(label, " \t\r\n\f\"'"))
+	label = strings.ToLower(strings.Trim(label, " \t\r\n\f\"'"))
+	if own, ok := otherLabels()[label]; ok {
+		label = own
+	}
+	table, err := htmlindex.Get(label)
 	if err != nil {
 		return Encoding{}, false
 	}
