@@ -1,7 +1,6 @@
 package caldav
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/emersion/go-ical"
 
+	"hob/daemon/sys"
 	"hob/daemon/text"
 	"hob/tools/calendar"
 )
@@ -42,11 +42,26 @@ func parse(data string, floating *time.Location) (o object, err error) {
 	if len(data) > maxObject || strings.Count(strings.ToUpper(data), "BEGIN:") > maxComponents {
 		return object{}, errObject
 	}
-	cal, err := ical.NewDecoder(bytes.NewReader([]byte(strings.TrimPrefix(data, "\ufeff")))).Decode()
+	cal, err := ical.NewDecoder(strings.NewReader(contentLines(strings.TrimPrefix(data, "\ufeff")))).Decode()
 	if err != nil {
 		return object{}, fmt.Errorf("%w: %w", errObject, err)
 	}
 	return object{cal, floating, map[string]zone{}}, nil
+}
+
+// contentLine is the beginning of a line with a name, parameters and a value (RFC 5545, section 3.1).
+var contentLine = sys.Regexp(`^[\w-]+(?:;[\w-]+=(?:"[^"]*"|[^";:,]*)(?:,(?:"[^"]*"|[^";:,]*))*)*:`)
+
+// contentLines returns a file without the lines that are none, for which the library would refuse all of it. No line is folded.
+func contentLines(data string) string {
+	var out strings.Builder
+	unfold := strings.NewReplacer("\r\n ", "", "\r\n\t", "", "\n ", "", "\n\t", "")
+	for line := range strings.Lines(unfold.Replace(data)) {
+		if contentLine().MatchString(line) {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
 
 // propText returns a property as text; "" if there is none. Text that is not escaped as it should be is returned as it is.

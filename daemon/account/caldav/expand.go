@@ -24,13 +24,17 @@ const (
 	clockForm = "20060102T150405"
 )
 
-// wallOf parses a DATE or a DATE-TIME.
+// wallOf parses a DATE or a DATE-TIME, also with the signs of ISO 8601 or without the seconds.
 func wallOf(s string) (stamp, bool) {
-	s = strings.TrimSpace(s)
+	s = strings.NewReplacer("-", "", ":", "").Replace(strings.ToUpper(strings.TrimSpace(s)))
 	if t, err := time.Parse(dayForm, s); err == nil {
 		return stamp{time: t, day: true}, true
 	}
-	t, err := time.Parse(clockForm, strings.TrimSuffix(s, "Z"))
+	clock := strings.TrimSuffix(s, "Z")
+	if len(clock) == len("20060102T1504") {
+		clock += "00"
+	}
+	t, err := time.Parse(clockForm, clock)
 	return stamp{time: t, utc: strings.HasSuffix(s, "Z")}, err == nil
 }
 
@@ -53,6 +57,9 @@ func ruleOf(text string, start time.Time, until func(stamp) time.Time) (*rrule.R
 	var rest []string
 	var end stamp
 	for part := range strings.SplitSeq(strings.ToUpper(text), ";") {
+		if part = strings.TrimSpace(part); part == "" || strings.HasPrefix(part, "X-") {
+			continue
+		}
 		if s, ok := strings.CutPrefix(part, "UNTIL="); ok {
 			if end, ok = wallOf(s); !ok {
 				return nil, errRule

@@ -78,6 +78,12 @@ func TestExpand(t *testing.T) {
 		"all days excepted":                                         {event("DTSTART;VALUE=DATE:20260327", "RRULE:FREQ=DAILY;COUNT=2", "EXDATE;VALUE=DATE:20260327,20260328"), "2026-03-27", "2026-04-30", "UTC", nil},
 		"every other week":                                          {event("DTSTART;TZID=Europe/Berlin:20260316T080000", "RRULE:FREQ=WEEKLY;INTERVAL=2"), "2026-03-23", "2026-04-13", "Europe/Berlin", []string{"2026-03-30 08:00 CEST to 2026-03-30 08:00 CEST x"}},
 		"the last Friday":                                           {event("DTSTART;TZID=Europe/Berlin:20260130T080000", "RRULE:FREQ=MONTHLY;BYDAY=-1FR"), "2026-03-01", "2026-04-01", "Europe/Berlin", []string{"2026-03-27 08:00 CET to 2026-03-27 08:00 CET x"}},
+		"a line without a colon":                                    {event("DTSTART:20260327T090000Z", "DESCRIPTION:one", "two", "DTEND:20260327T100000Z"), "2026-03-27", "2026-04-30", "UTC", []string{"2026-03-27 09:00 UTC to 2026-03-27 10:00 UTC x"}},
+		"parameters that are none":                                  {event("X-A;B:c", "ATTENDEE;CN=\"Zoe:mailto:z@example.org", "DTSTART:20260327T090000Z", "DTEND:20260327T100000Z"), "2026-03-27", "2026-04-30", "UTC", []string{"2026-03-27 09:00 UTC to 2026-03-27 10:00 UTC x"}},
+		"a parameter on two lines":                                  {event("DTSTART;VALUE=DATE-", " TIME:20260327T090000Z", "DTEND:20260327T100000Z"), "2026-03-27", "2026-04-30", "UTC", []string{"2026-03-27 09:00 UTC to 2026-03-27 10:00 UTC x"}},
+		"the signs of ISO 8601":                                     {event("DTSTART:2026-03-27T09:00:00Z", "DTEND:2026-03-27T10:00:00.000Z"), "2026-03-27", "2026-04-30", "UTC", []string{"2026-03-27 09:00 UTC to 2026-03-27 10:00 UTC x"}},
+		"small letters, no seconds":                                 {event("DTSTART:20260327t0900z", "DTEND:20260327t1000z"), "2026-03-27", "2026-04-30", "UTC", []string{"2026-03-27 09:00 UTC to 2026-03-27 10:00 UTC x"}},
+		"a rule with an end and spaces":                             {event("DTSTART:20260327T090000Z", "DTEND:20260327T100000Z", "RRULE: FREQ=DAILY; COUNT=1;X-NAME=SALARY;"), "2026-03-27", "2026-04-30", "UTC", []string{"2026-03-27 09:00 UTC to 2026-03-27 10:00 UTC x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
