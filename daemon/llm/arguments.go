@@ -69,7 +69,7 @@ func unfenced(text string) (inside string, ok bool) {
 }
 
 // tidied writes as JSON what is almost JSON: it drops commas before a closing bracket, escapes line breaks and tabs inside of texts, and reads bare
-// keys, single quotes and the values True, False and None (Python, JavaScript). Anything else stays as it is, so that it is no JSON then.
+// keys, single quotes, equal signs behind keys, and the values True, False and None (Python, JavaScript). Anything else stays as it is, so that it is no JSON then.
 func tidied(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {
@@ -82,11 +82,17 @@ func tidied(text string) string {
 			out.WriteString(quoted)
 		case wordAt(rest) > 0:
 			n = wordAt(rest)
-			key := strings.HasPrefix(strings.TrimLeft(rest[n:], " \t\r\n"), ":")
+			next := strings.TrimLeft(rest[n:], " \t\r\n")
+			equal := strings.HasPrefix(next, "=")
+			key := equal || strings.HasPrefix(next, ":")
 			if value := map[string]string{"True": "true", "False": "false", "None": "null"}[rest[:n]]; value != "" && !key {
 				out.WriteString(value)
 			} else if key && opens(out.String()) {
 				out.WriteString(`"` + rest[:n] + `"`)
+				if equal {
+					out.WriteByte(':')
+					n = len(rest) - len(next) + 1
+				}
 			} else {
 				out.WriteString(rest[:n])
 			}
@@ -108,7 +114,7 @@ func opens(before string) bool {
 // wordAt returns the length of the word that a text begins with.
 func wordAt(text string) int {
 	letter := func(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
-	return len(text) - len(strings.TrimLeftFunc(text, letter))
+	return len(text) - len(strings.TrimLeftFunc(text, func(r rune) bool { return letter(r) || r >= '0' && r <= '9' && letter(rune(text[0])) }))
 }
 
 // requoted returns the text in quotes that s begins with as JSON has it, and its length in s. One without an end stays as it is.

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"math"
+	"strings"
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/wire"
@@ -65,13 +66,16 @@ func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
 
 // reasonOf translates the finish reason. "" means that the server broke off.
 func reasonOf(a *assembly, calls int) llm.Finish {
-	switch {
-	case a.finish == "error":
+	switch strings.ToLower(string(a.finish)) {
+	case "error":
 		return ""
-	// "length" is the protocol's value. "max_tokens" is that of Anthropic's API, which some servers pass on.
-	case a.finish == "length" || a.finish == "max_tokens":
+	case "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded": // also of Anthropic, Gemini and Mistral
 		return llm.Length
-	case a.finish == "content_filter" || a.refused:
+	case "content_filter", "refusal", "safety":
+		return llm.Filtered
+	}
+	switch {
+	case a.refused:
 		return llm.Filtered
 	case calls > 0:
 		return llm.ToolCall // many servers say "stop" here

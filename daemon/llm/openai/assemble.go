@@ -74,11 +74,15 @@ type callPiece struct {
 	Extra json.RawMessage `json:"extra_content"`
 }
 
-// function is the name and a piece of the arguments.
+// function is the name and a piece of the arguments. Some servers give these the name that they have in other protocols.
 type function struct {
-	Name      words `json:"name"`
-	Arguments words `json:"arguments"`
+	Name       words `json:"name"`
+	Arguments  words `json:"arguments"`
+	Parameters words `json:"parameters"`
+	Input      words `json:"input"`
 }
+
+func (f function) args() words { return cmp.Or(f.Arguments, f.Parameters, f.Input) }
 
 // newAssembly starts an answer that may have the given number of tokens, to a request with these tools.
 func (m chat) newAssembly(delta func(llm.Delta), tokens int, tools []llm.Tool) *assembly {
@@ -201,7 +205,8 @@ func (a *assembly) absorb(c *chunk, whole bool) error {
 // choice adds one piece: its text and reasoning, its tool calls, and the finish reason.
 func (a *assembly) choice(c *choice, whole bool) error {
 	p := &c.Delta
-	if whole && c.Message != nil {
+	whole = whole || a.text.Len()+a.thought.Len()+len(a.calls) == 0 // then a message is no repetition
+	if whole = whole && c.Message != nil; whole {
 		p = c.Message
 	}
 	// Count before storing: an endless answer must not fill the memory.

@@ -28,7 +28,7 @@ func (c *callPieces) args() string { return c.sent.String()[c.from:] }
 
 // call adds a piece to the call that it belongs to; a whole call is always a new one.
 func (a *assembly) call(p *callPiece, whole bool) error {
-	args := string(p.Function.value.Arguments + p.Arguments)
+	args := string(p.Function.value.args() + p.args())
 	if err := a.room.Spend(len(args)); err != nil {
 		return err
 	}
@@ -188,6 +188,10 @@ func (a *assembly) made() ([]llm.Call, error) {
 	used := map[string]int{}
 	for i, c := range a.calls {
 		args := c.whole()
+		if calls, _ := objects(args); c.name == "" && len(calls) == 1 {
+			c.name, args = calls[0].Name, string(calls[0].Args)
+			a.repair("a call in the arguments of a call without a name")
+		}
 		switch {
 		case c.name != "":
 		case c.sent.Len() == 0:

@@ -1,6 +1,9 @@
 package openai
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // This file lists what models and their servers write into the text of an answer although it is not the answer, because the server does not
 // translate what the model's template makes it write. What is beyond the text (indexes, ids, types) is in calls.go and decode.go:
@@ -13,6 +16,7 @@ import "slices"
 //	numbers as texts, a finish reason as an object        One API, New API and other gateways
 //	"[DONE]" without a finish reason                      older llama.cpp and TGI, proxies
 //	half of a surrogate pair at the end of a chunk        LM Studio, KoboldCpp
+//	a call without a name, as the arguments of one        Ollama by LiteLLM (BerriAI/litellm#3333)
 //	function_call in place of tool_calls                  LocalAI, Xinference, older Azure versions
 
 // blockKind says what a block holds.
@@ -32,7 +36,7 @@ type block struct {
 }
 
 // dialects lists the blocks, with the models whose templates write them.
-func dialects() []block {
+var dialects = sync.OnceValue(func() []block {
 	return []block{
 		{thinking, "<think>", "</think>", false},                       // DeepSeek R1, Qwen 3, GLM, MiniMax, Magistral by some servers
 		{thinking, "<thinking>", "</thinking>", false},                 // Claude by proxies, fine-tunes
@@ -45,7 +49,11 @@ func dialects() []block {
 		{thinking, "<|START_THINKING|>", "<|END_THINKING|>", true},     // Command A
 		{thinking, "<|channel|>analysis<|message|>", "<|end|>", true},  // gpt-oss (harmony)
 		{thinking, "<|start|>assistant<|channel|>analysis<|message|>", "<|end|>", true},
-		{thinking, "<|channel>thought", "<channel|>", true}, // Gemma 4
+		{thinking, "<|channel>thought", "<channel|>", true},               // Gemma 4
+		{thinking, "<mm:think>", "</mm:think>", true},                     // MiniMax M3
+		{thinking, "<longcat_think>", "</longcat_think>", true},           // LongCat
+		{thinking, "<|open|>think<|sep|>", "<|close|>think<|sep|>", true}, // Kimi K3
+		{thinking, "[BEGIN REASONING]", "[BEGIN FINAL RESPONSE]", true},   // Apriel, which writes only the closing mark
 
 		{calling, "<tool_call>", "</tool_call>", false},                               // Hermes, Qwen, GLM
 		{calling, "<function=", "</function>", false},                                 // Qwen 3 Coder, Llama 3.1
@@ -58,7 +66,30 @@ func dialects() []block {
 		{calling, "<|python_tag|>", "", true},                                         // Llama 3
 		{calling, "<|channel|>commentary to=", "<|call|>", true},                      // gpt-oss
 		{calling, "<|start|>assistant<|channel|>commentary to=", "<|call|>", true},    // gpt-oss
+		{calling, "<|channel|>analysis to=", "<|call|>", true},                        // gpt-oss, among its thinking
+		{calling, "<|start|>assistant<|channel|>analysis to=", "<|call|>", true},      // gpt-oss
+		{calling, "<|start|>assistant to=", "<|call|>", true},                         // gpt-oss, with the tool beside the role
 		{calling, "<|START_ACTION|>", "<|END_ACTION|>", true},                         // Command A
+		{calling, "<invoke name=", "</invoke>", false},                                // Claude by proxies
+		{calling, "<tool_calls>", "</tool_calls>", false},                             // Hunyuan, Jamba
+		{calling, "<TOOLCALL>", "</TOOLCALL>", false},                                 // Nemotron
+		{calling, "<seed:tool_call>", "</seed:tool_call>", true},                      // Seed-OSS
+		{calling, "<longcat_tool_call>", "</longcat_tool_call>", true},                // LongCat
+		{calling, "<|tool_call_begin|>", "<|tool_call_end|>", true},                   // Kimi K2 without a section
+		{calling, "<|open|>tools<|sep|>", "<|close|>tools<|sep|>", true},              // Kimi K3
+		{calling, "]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>", true},      // MiniMax M3
+		{calling, "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", true},                   // DeepSeek without a section
+		{calling, "<｜DSML｜function_calls>", "</｜DSML｜function_calls>", true},          // DeepSeek V3.2
+		{calling, "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", true},                  // DeepSeek V4
+		{calling, "<｜DSML｜invoke name=", "</｜DSML｜invoke>", true},                     // DeepSeek without a section
+		{calling, "<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", true},                 // Step 3
+		{calling, "<|tool_call>", "<tool_call|>", true},                               // Gemma 4
+		{calling, "<|tool_call|>", "", true},                                          // Granite, Phi 4
+		{calling, "<|tool_call_start|>", "<|tool_call_end|>", true},                   // LFM 2
+		{calling, "<|python_start|>", "<|python_end|>", true},                         // Llama 4
+		{calling, "<|action_start|><|plugin|>", "<|action_end|>", true},               // InternLM
+		{calling, "[TOOL_CALL]", "[/TOOL_CALL]", true},                                // MiniMax M2 by LM Studio: no JSON, so it is not read
+		{calling, "[TOOL_REQUEST]", "[END_TOOL_REQUEST]", true},                       // LM Studio, for models without a form of their own
 
 		{nothing, "<|start|>assistant<|channel|>final<|message|>", "", true},
 		{nothing, "<|channel|>final<|message|>", "", true},
@@ -67,21 +98,23 @@ func dialects() []block {
 		{nothing, "<|im_start|>assistant\n", "", true},
 		{nothing, "<|begin_of_solution|>", "", true},
 		{nothing, "<|START_RESPONSE|>", "", true},
+		{nothing, "<|open|>response<|sep|>", "", true},
 	}
-}
+})
 
 // ends lists the control words that end an answer. They are removed from its end only.
 func ends() []string {
 	return []string{
 		"<|im_end|>", "<|end|>", "<|return|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<end_of_turn>", "<turn|>",
 		"<｜end▁of▁sentence｜>", "<|end_of_solution|>", "<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<|eot|>", "<|user|>", "<|observation|>", "[e~[",
+		"<|close|>response<|sep|>", "<|close|>message<|sep|>", "<|end_of_msg|>", "[END FINAL RESPONSE]", "<|/tool_call|>", "<|tool_response>",
 	}
 }
 
-// opening returns the mark that a closing mark of thinking belongs to.
-func opening(closing string) string {
+// opening returns the block that a closing mark of thinking belongs to.
+func opening(closing string) *block {
 	list := dialects()
-	return list[slices.IndexFunc(list, func(b block) bool { return b.kind == thinking && b.close == closing })].open
+	return &list[slices.IndexFunc(list, func(b block) bool { return b.kind == thinking && b.close == closing })]
 }
 
 // closings lists the marks that end thinking. Some templates put the opening mark into the prompt, so that only this one is in the answer.

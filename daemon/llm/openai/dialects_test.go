@@ -57,28 +57,33 @@ func TestCallsOfServersThatCountWrongly(t *testing.T) {
 		want   string
 		chunks []string
 	}{
-		"the second call goes on at an index of its own (SGLang)": {a + "\n" + b, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("0", "B", "read", ""), p("1", "-", "-", `{"path":"b`), p("1", "-", "-", `.txt"}`)}},
-		"a known id wins over the index":                          {a, []string{p("0", "A", "read", ""), p("1", "A", "-", `{"path":"a.txt"}`)}},
-		"an empty piece at the end (vLLM)":                        {a, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("1", "", "", "")}},
-		"a placeholder (LM Studio)":                               {a, []string{p("0", "A", "read", `{}`), p("0", "-", "-", `{"path":"a.txt"}`)}},
-		"a placeholder, with the name again":                      {a, []string{p("0", "A", "read", `{}`), p("0", "A", "read", `{"path":"a.txt"}`)}},
-		"null as a placeholder":                                   {a, []string{p("0", "A", "read", `null`), p("0", "", "", `{"path":"a.txt"}`)}},
-		"cumulative (DashScope)":                                  {a, []string{p("0", "A", "read", `{"pa`), p("0", "A", "read", `{"path":"a`), p("0", "A", "read", `{"path":"a.txt"}`)}},
-		"cumulative, without an id or an index":                   {a, []string{p("-", "-", "read", `{"pa`), p("-", "-", "read", `{"path":"a.txt"}`)}},
-		"all of it again at the end":                              {a, []string{p("0", "A", "read", `{"path":`), p("0", "-", "-", `"a.txt"}`), p("0", "-", "-", `{"path":"a.txt"}`)}},
-		"cumulative, but the key stands within itself":            {`read {"path":{"path":1}}`, []string{p("0", "A", "read", `{"path":`), p("0", "-", "-", `{"path":1}}`)}},
-		"the name again with each piece":                          {a, []string{p("0", "A", "read", `{"path":`), p("0", "A", "read", `"a.txt"}`)}},
-		"the name again, without an id or an index":               {a, []string{p("-", "-", "read", `{"path":`), p("-", "-", "read", `"a.txt"}`)}},
-		"the id comes late (Gemini)":                              {a, []string{p("0", "-", "read", `{"path":`), p("0", "A", "-", `"a.txt"}`)}},
-		"the index counts from 1":                                 {a, []string{p("1", "A", "read", ""), p("1", "-", "-", `{"path":"a.txt"}`)}},
-		"an id alone":                                             {a, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("1", "B", "-", "")}},
-		"no object around the function (One API)":                 {a, []string{callsTool(`{"index":0,"id":"A","name":"read","arguments":"{\"path\":\"a.txt\"}"}`)}},
-		"an id that is a number":                                  {a, []string{callsTool(`{"index":0,"id":7,"function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}`)}},
-		"an empty name first (jjang-ai/vmlx#244)":                 {a, []string{p("0", "A", "", ""), p("0", "A", "read", `{"path":"a.txt"}`)}},
-		"an empty id in the later pieces (DashScope)":             {a, []string{p("0", "A", "read", ""), p("0", "", "-", `{"path":`), p("0", "", "-", `"a.txt"}`)}},
-		"first the tool's number (sgl-project/sglang#6310)":       {a + "\n" + b, []string{p("4", "A", "read", ""), p("0", "-", "-", `{"path":"a.txt"}`), p("4", "B", "read", ""), p("1", "-", "-", `{"path":"b.txt"}`)}},
-		"one object in place of the list":                         {a, []string{`{"choices":[{"delta":{"tool_calls":{"index":0,"id":"A","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}}}]}`}},
-		"function_call":                                           {a, []string{`{"choices":[{"delta":{"function_call":{"name":"read","arguments":"{\"path\":"}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"\"a.txt\"}"}},"finish_reason":"function_call"}]}`}},
+		"the second call goes on at an index of its own (SGLang)":       {a + "\n" + b, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("0", "B", "read", ""), p("1", "-", "-", `{"path":"b`), p("1", "-", "-", `.txt"}`)}},
+		"a known id wins over the index":                                {a, []string{p("0", "A", "read", ""), p("1", "A", "-", `{"path":"a.txt"}`)}},
+		"an empty piece at the end (vLLM)":                              {a, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("1", "", "", "")}},
+		"a placeholder (LM Studio)":                                     {a, []string{p("0", "A", "read", `{}`), p("0", "-", "-", `{"path":"a.txt"}`)}},
+		"a placeholder, with the name again":                            {a, []string{p("0", "A", "read", `{}`), p("0", "A", "read", `{"path":"a.txt"}`)}},
+		"null as a placeholder":                                         {a, []string{p("0", "A", "read", `null`), p("0", "", "", `{"path":"a.txt"}`)}},
+		"cumulative (DashScope)":                                        {a, []string{p("0", "A", "read", `{"pa`), p("0", "A", "read", `{"path":"a`), p("0", "A", "read", `{"path":"a.txt"}`)}},
+		"cumulative, without an id or an index":                         {a, []string{p("-", "-", "read", `{"pa`), p("-", "-", "read", `{"path":"a.txt"}`)}},
+		"all of it again at the end":                                    {a, []string{p("0", "A", "read", `{"path":`), p("0", "-", "-", `"a.txt"}`), p("0", "-", "-", `{"path":"a.txt"}`)}},
+		"cumulative, but the key stands within itself":                  {`read {"path":{"path":1}}`, []string{p("0", "A", "read", `{"path":`), p("0", "-", "-", `{"path":1}}`)}},
+		"the name again with each piece":                                {a, []string{p("0", "A", "read", `{"path":`), p("0", "A", "read", `"a.txt"}`)}},
+		"the name again, without an id or an index":                     {a, []string{p("-", "-", "read", `{"path":`), p("-", "-", "read", `"a.txt"}`)}},
+		"the id comes late (Gemini)":                                    {a, []string{p("0", "-", "read", `{"path":`), p("0", "A", "-", `"a.txt"}`)}},
+		"the index counts from 1":                                       {a, []string{p("1", "A", "read", ""), p("1", "-", "-", `{"path":"a.txt"}`)}},
+		"an id alone":                                                   {a, []string{p("0", "A", "read", `{"path":"a.txt"}`), p("1", "B", "-", "")}},
+		"no object around the function (One API)":                       {a, []string{callsTool(`{"index":0,"id":"A","name":"read","arguments":"{\"path\":\"a.txt\"}"}`)}},
+		"an id that is a number":                                        {a, []string{callsTool(`{"index":0,"id":7,"function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}`)}},
+		"an empty name first (jjang-ai/vmlx#244)":                       {a, []string{p("0", "A", "", ""), p("0", "A", "read", `{"path":"a.txt"}`)}},
+		"an empty id in the later pieces (DashScope)":                   {a, []string{p("0", "A", "read", ""), p("0", "", "-", `{"path":`), p("0", "", "-", `"a.txt"}`)}},
+		"first the tool's number (sgl-project/sglang#6310)":             {a + "\n" + b, []string{p("4", "A", "read", ""), p("0", "-", "-", `{"path":"a.txt"}`), p("4", "B", "read", ""), p("1", "-", "-", `{"path":"b.txt"}`)}},
+		"one object in place of the list":                               {a, []string{`{"choices":[{"delta":{"tool_calls":{"index":0,"id":"A","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}}}]}`}},
+		"function_call":                                                 {a, []string{`{"choices":[{"delta":{"function_call":{"name":"read","arguments":"{\"path\":"}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"\"a.txt\"}"}},"finish_reason":"function_call"}]}`}},
+		"no name, and the call as the arguments (BerriAI/litellm#3333)": {`read {"path": "a.txt"}`, []string{p("0", "A", "", `{"name": "read", "arguments": {"path": "a.txt"}}`)}},
+		"the names of another protocol":                                 {a + "\n" + b, []string{callsTool(`{"index":0,"id":"A","name":"read","input":{"path":"a.txt"}}`), callsTool(`{"index":1,"id":"B","function":{"name":"read","parameters":{"path":"b.txt"}}}`)}},
+		"a message in place of the delta":                               {a, []string{`{"choices":[{"message":{"tool_calls":[{"id":"A","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}]}}]}`}},
+		"the message once more at the end":                              {a, []string{p("0", "A", "read", `{"path":"a.txt"}`), `{"choices":[{"delta":{},"message":{"tool_calls":[{"id":"A","function":{"name":"read","arguments":"{\"path\":\"a.txt\"}"}}]}}]}`}},
+		"without a name, begun twice (sgl-project/sglang#23071)":        {a, []string{p("0", "A", "read", ""), p("1", "-", "-", `{"path":"a.tx`), p("1", "-", "-", `{"path":"a.txt"}`)}},
 
 		// What must go on working.
 		"interleaved":                        {a + "\n" + b, []string{p("0", "A", "read", ""), p("1", "B", "read", ""), p("0", "-", "-", `{"path":`), p("1", "-", "-", `{"path":"b`), p("0", "-", "-", `"a.txt"}`), p("1", "-", "-", `.txt"}`)}},
@@ -117,6 +122,21 @@ func TestValuesOfAnotherType(t *testing.T) {
 		if counted := strings.Contains(c.usage, "10"); counted != (a.Usage.Input == 10 && a.Usage.Output == 5 && !a.Usage.Estimated) {
 			t.Errorf("%s: usage %+v", c.usage, a.Usage)
 		}
+	}
+}
+
+// The reason of an answer's end has other words with some servers.
+func TestWordsForTheEnd(t *testing.T) {
+	for word, want := range map[string]llm.Finish{
+		"length": llm.Length, "max_tokens": llm.Length, "MAX_TOKENS": llm.Length, "model_length": llm.Length, "max_output_tokens": llm.Length,
+		"content_filter": llm.Filtered, "SAFETY": llm.Filtered, "refusal": llm.Filtered, "STOP": llm.Stop, "eos": llm.Stop, "end_turn": llm.Stop,
+	} {
+		if a := answer(t, data(says("a"), `{"choices":[{"delta":{},"finish_reason":"`+word+`"}]}`)); a.Finish != want {
+			t.Errorf("%s: %s, want %s", word, a.Finish, want)
+		}
+	}
+	if a, err := open(t, config(canned{body: data(says("a"), `{"choices":[{"delta":{},"finish_reason":"ERROR"}]}`)})).Answer(t.Context(), hello(), nil); err == nil {
+		t.Errorf("ERROR: %+v", a)
 	}
 }
 
@@ -176,6 +196,11 @@ func TestWordsOfTheTemplate(t *testing.T) {
 		{"Hello!<|im_end|>\n<|im_start|>user\nThanks", "Hello!", ""},
 		{"Hello!<｜end▁of▁sentence｜>", "Hello!", ""},
 		{"<|channel|>final<|message|>Hello!<|return|>", "Hello!", ""},
+		{"<longcat_think>I answer.</longcat_think>\nHello!", "Hello!", "I answer."},
+		{"I answer.</mm:think>Hello!", "Hello!", "I answer."},
+		{"I answer.</think>Hello <think>so</think>there!", "Hello there!", "I answer.so"},
+		{"I answer.<|close|>think<|sep|><|open|>response<|sep|>Hello!<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>", "Hello!", "I answer."},
+		{"I answer.\n[BEGIN FINAL RESPONSE]\nHello!\n[END FINAL RESPONSE]", "Hello!", "I answer.\n"},
 		{"analysisThe user greets.assistantfinalHello!", "Hello!", "The user greets."},
 
 		{"Close it with </think> and go on.", "Close it with </think> and go on.", ""},
@@ -233,6 +258,50 @@ func TestCallsAsText(t *testing.T) {
 		{"a mark in brackets", "I think.[/THINK][TOOL_CALLS]read[ARGS]{\"path\": \"a.txt\"}", "", a},
 		{"gpt-oss without a beginning", "I think.<|end|><|start|>assistant<|channel|>commentary to=read <|message|>{\"path\": \"a.txt\"}<|call|>", "", a},
 		{"arguments as a text", "<tool_call>{\"name\": \"read\", \"arguments\": \"{\\\"path\\\":\\\"a.txt\\\"}\"}</tool_call>", "", aPath},
+		{"DeepSeek V3.2 (leehack/llamadart#394)", "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"read\">\n<｜DSML｜parameter name=\"path\" string=\"true\">a.txt</｜DSML｜parameter>\n<｜DSML｜parameter name=\"limit\" string=\"false\">7</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>", "", `read {"limit":7,"path":"a.txt"}`},
+		{"DeepSeek V4, behind a text (sgl-project/sglang#40236)", "I read it.\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"read\">\n<｜DSML｜parameter name=\"path\" string=\"true\">a.txt</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls><｜end▁of▁sentence｜>", "I read it.", aPath},
+		{"DeepSeek V4, without a section (sgl-project/sglang#40236)", "<｜DSML｜invoke name=\"read\">\n<｜DSML｜parameter name=\"path\" string=\"true\">a.txt</｜DSML｜parameter>\n</｜DSML｜invoke>", "", aPath},
+		{"DeepSeek V4, not closed (sgl-project/sglang#40236)", "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"read\">\n<｜DSML｜parameter name=\"path\" string=\"true\">a.txt</｜DSML｜parameter>\n</｜DSML｜invoke>", "", aPath},
+		{"DeepSeek V3, without a section", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n{\"path\": \"a.txt\"}<｜tool▁call▁end｜>", "", a},
+		{"DeepSeek V3.1, on the line of a text", "I read it.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>{\"path\": \"a.txt\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "I read it.", a},
+		{"Kimi K2, on the line of a text", "I read it. <|tool_calls_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{\"path\": \"a.txt\"}<|tool_call_end|><|tool_calls_section_end|>", "I read it.", strings.Replace(a, "read", "functions.read:0", 1)},
+		{"Kimi K2, without a section", "<|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{\"path\": \"a.txt\"}<|tool_call_end|>", "", strings.Replace(a, "read", "functions.read:0", 1)},
+		{"Kimi K3 (getsigit/sigit#92)", "<|open|>think<|sep|>hm<|close|>think<|sep|><|open|>response<|sep|>I read it.<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool=\"read\" index=\"0\"<|sep|><|open|>argument key=\"path\" type=\"string\"<|sep|>a.txt<|close|>argument<|sep|><|open|>argument key=\"limit\" type=\"number\"<|sep|>7<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>", "I read it.", `read {"limit":7,"path":"a.txt"}`},
+		{"Kimi K3, whose thinking begins in the prompt (pwilkin/llama.cpp#20)", "hm<|close|>think<|sep|><|open|>tools<|sep|><|open|>call tool=\"read\" index=\"0\"<|sep|><|open|>argument key=\"path\" type=\"string\"<|sep|>a.txt<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>", "", aPath},
+		{"MiniMax M3 (ml-explore/mlx-lm#1416)", "<mm:think>hm</mm:think>I read it.]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"read\">\n]<]minimax[>[<path>a.txt]<]minimax[>[</path>\n]<]minimax[>[<limit>7]<]minimax[>[</limit>\n]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>", "I read it.", `read {"limit":7,"path":"a.txt"}`},
+		{"Gemma 4 (NousResearch/hermes-agent#48412)", "<|channel>thought\nhm\n<channel|><|tool_call>call:read{path:<|\"|>a \"b\", {c}.txt<|\"|>,limit:7,all:true}<tool_call|>", "", `read {"path":"a \"b\", {c}.txt","limit":7,"all":true}`},
+		{"Gemma 4 in parentheses (NousResearch/hermes-agent#7449)", "<|tool_call>call:read(path: \"a.txt\", limit: 7)<tool_call|><|tool_call>call:now{}<tool_call|>", "", `read {"path": "a.txt", "limit": 7}` + "\nnow {}"},
+		{"LFM 2.5 (lmstudio-ai/lmstudio-bug-tracker#1979)", "<|tool_call_start|>[read(path=\"a)b.txt\", all=True), now()]<|tool_call_end|>I read it.", "<|tool_call_start|>[read(path=\"a)b.txt\", all=True), now()]<|tool_call_end|>I read it.", ""},
+		{"LFM 2.5, as the end", "I read it.<|tool_call_start|>[read(path=\"a)b.txt\", all=True), now()]<|tool_call_end|><|im_end|>", "I read it.", `read {"path":"a)b.txt", "all":true}` + "\nnow {}"},
+		{"Llama 4", "<|python_start|>[read(path='a.txt')]<|python_end|>", "", aPath},
+		{"Olmo 3", "<function_calls>\nread(path=\"a.txt\")\nnow()\n</function_calls>", "", aPath + "\nnow {}"},
+		{"LM Studio's own form", "[TOOL_REQUEST]{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}[END_TOOL_REQUEST]", "", a},
+		{"Granite (vllm-project/vllm#47907)", "<|tool_call|>[{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}]", "", a},
+		{"Phi 4", "<|tool_call|>[{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}]<|/tool_call|>", "", a},
+		{"Hunyuan, Jamba", "<tool_calls>[{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}]</tool_calls>", "", a},
+		{"Seed-OSS (vllm-project/vllm#26573)", "<seed:tool_call>\n<function=read>\n<parameter=path>a.txt</parameter>\n</function>\n</seed:tool_call>", "", aPath},
+		{"Nemotron", "<TOOLCALL>[{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}]</TOOLCALL>", "", a},
+		{"LongCat", "<longcat_tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}</longcat_tool_call>", "", a},
+		{"InternLM", "I read it.<|action_start|><|plugin|>\n{\"name\": \"read\", \"parameters\": {\"path\": \"a.txt\"}}<|action_end|>", "I read it.", a},
+		{"Step 3", "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"read\"><steptml:parameter name=\"path\">a.txt</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>", "", aPath},
+		{"Claude without a section (anthropics/claude-code#66400)", "I read it.\n<invoke name=\"read\">\n<parameter name=\"path\">a.txt</parameter>\n</invoke>", "I read it.", aPath},
+		{"gpt-oss with the tool beside the role (ggml-org/llama.cpp#15181)", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant to=functions.read<|channel|>commentary <|constrain|>json<|message|>{\"path\": \"a.txt\"}<|call|>", "", strings.Replace(a, "read", "functions.read<|channel|>commentary", 1)},
+		{"gpt-oss with a call among the thinking (waybarrios/vllm-mlx#562)", "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>analysis to=functions.read code<|message|>\n{\"path\": \"a.txt\"}<|call|>", "", strings.Replace(a, "read", "functions.read", 1)},
+		{"Qwen 3 Coder without a beginning (ollama/ollama#16686)", "I read it.\n\n<function=read>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>", "I read it.", aPath},
+		{"Qwen 3.6 with ends too many (QwenLM/Qwen3.8#178)", "<tool_call>\n<function=read>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</function>\n</function_invocation>\n</tool_call>", "", aPath},
+		{"a control word behind it", "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n</tool_call><|im_end|>", "", a},
+		{"a fence within", "<tool_call>\n```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n```\n</tool_call>", "", a},
+		{"the next one before the end of the first", "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n<tool_call>{\"name\": \"now\"}", "", a + "\nnow {}"},
+		{"the mark twice", "<tool_call>\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n</tool_call>\n</tool_call>", "", a},
+		{"the end of thinking within", "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}</think></tool_call>", "", a},
+		{"Qwen 3 Coder without the end of the function", "<tool_call>\n<function=read>\n<parameter=path>\na.txt\n</parameter>\n</tool_call>", "", aPath},
+		{"Mistral since 2025, two on the line of a text", "I read it.[TOOL_CALLS]read[CALL_ID]a1[ARGS]{\"path\": \"a.txt\"}[TOOL_CALLS]now[ARGS]{}</s>", "I read it.", a + "\nnow {}"},
+		{"Llama 3 with its control word", "<|python_tag|>{\"name\": \"read\", \"parameters\": {\"path\": \"a.txt\"}}<|eom_id|>", "", a},
+		{"behind thinking within a line", "<think>a</think>Hello <think>b</think><tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}</tool_call>", "Hello", a},
+		{"gpt-oss that says what it does", "hm<|end|><|start|>assistant<|channel|>commentary<|message|>I read it.<|end|><|start|>assistant<|channel|>commentary to=read <|message|>{\"path\": \"a.txt\"}<|call|>", "I read it.", a},
+		{"marks in an argument", "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"{}</b><tool_call>{\"}}</tool_call>", "", "read {\"path\": \"{}</b><tool_call>{\"}"},
+		{"Python within", "<tool_call>{'name': 'read', 'arguments': {'path': 'a.txt'}}</tool_call>", "", a},
+		{"the protocol's object within", "<tool_call>{\"type\": \"function\", \"function\": {\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}}</tool_call>", "", a},
 
 		{"a text behind it", "<tool_call>{\"name\": \"read\"}</tool_call>\nis how it looks.", "<tool_call>{\"name\": \"read\"}</tool_call>\nis how it looks.", ""},
 		{"in a fence", "```\n<tool_call>{\"name\": \"read\"}</tool_call>\n```", "```\n<tool_call>{\"name\": \"read\"}</tool_call>\n```", ""},
@@ -243,6 +312,12 @@ func TestCallsAsText(t *testing.T) {
 		{"a mark in a fence", "```\na</think><tool_call>{\"name\": \"read\"}</tool_call>\n```", "```\na</think><tool_call>{\"name\": \"read\"}</tool_call>\n```", ""},
 		{"a mark in quotes", "It is \"</think><tool_call>{\"name\": \"read\"}</tool_call>\"", "It is \"</think><tool_call>{\"name\": \"read\"}</tool_call>\"", ""},
 		{"a mark in an argument", "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a</think>b\"}}</tool_call>", "", `read {"path": "a</think>b"}`},
+		{"a special mark in code", "It writes `<|tool_call_start|>[now()]<|tool_call_end|>`", "It writes `<|tool_call_start|>[now()]<|tool_call_end|>`", ""},
+		{"a special mark in quotes", "It writes \"<|tool_call_start|>[now()]<|tool_call_end|>\"", "It writes \"<|tool_call_start|>[now()]<|tool_call_end|>\"", ""},
+		{"a special mark in a sentence", "It writes <|tool_call_start|> and so on.", "It writes <|tool_call_start|> and so on.", ""},
+		{"a special mark in a sentence, closed", "It writes <|tool_call_start|>something<|tool_call_end|>", "It writes <|tool_call_start|>something<|tool_call_end|>", ""},
+		{"a special mark in a fence", "```\nI read it.<|tool_call_start|>[now()]<|tool_call_end|>\n```", "```\nI read it.<|tool_call_start|>[now()]<|tool_call_end|>\n```", ""},
+		{"an end without a beginning", "</tool_call>\nThat is all.", "</tool_call>\nThat is all.", ""},
 		{"in a line", "It says <tool_call>{\"name\": \"read\"}</tool_call>", "It says <tool_call>{\"name\": \"read\"}</tool_call>", ""},
 		{"a bare object", "{\"name\": \"read\", \"arguments\": {}}", "{\"name\": \"read\", \"arguments\": {}}", ""},
 	} {
@@ -259,7 +334,12 @@ func TestCallsAsText(t *testing.T) {
 			}
 		})
 	}
-	for _, content := range []string{"<tool_call>{\"name\": \"read\", \"argu</tool_call>", "<tool_call>{\"path\": \"a.txt\"}</tool_call>", "<function=read><parameter=path>a</parameter>b</function>"} {
+	for _, content := range []string{
+		"<tool_call>{\"name\": \"read\", \"argu</tool_call>", "<tool_call>{\"path\": \"a.txt\"}</tool_call>", "<function=read><parameter=path>a</parameter>b</function>",
+		"[TOOL_CALL]\n{tool => \"read\", args => {\n--path \"a.txt\"\n}}\n[/TOOL_CALL]", "<|tool_call_start|>[read(path=a)]<|tool_call_end|>", "<|tool_call_start|>[read(path=\"a\"]<|tool_call_end|>",
+		"<|tool_call>call:read{path:<|\"|>a.txt}<tool_call|>", "<function=read>{\"path\": \"a.txt\"}", "<function=read><parameter=path>a</function>",
+		"]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"read\">]<]minimax[>[<path>]<]minimax[>[<b>a]<]minimax[>[</b>]<]minimax[>[</path>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>",
+	} {
 		got, err := open(t, config(canned{body: data(says(content), stopped)})).Answer(t.Context(), r, nil)
 		if err != nil || got.Calls != nil || !strings.HasPrefix(got.Text, "(The model tried to call a tool") {
 			t.Errorf("%s: %+v, %v", content, got, err)

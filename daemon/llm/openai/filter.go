@@ -1,13 +1,16 @@
 package openai
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxLead is the most white space, in bytes, before a block at the beginning of an answer.
 const maxLead = 64
 
 // filter takes the blocks of dialects out of a streamed text: at the beginning of the answer or of a line, outside of code. When the answer begins
-// with thinking, the same marks count anywhere. Without its closing mark, thinking at the beginning is the whole answer; elsewhere a mark inside a
-// line of text is text. The zero value is ready for the beginning.
+// with thinking, the same marks count anywhere, and so do special marks of calls. Without its closing mark, thinking at the beginning is the whole
+// answer; elsewhere a mark inside a line of text is text. The zero value is ready for the beginning.
 type filter struct {
 	off     bool // everything is text
 	buf     string
@@ -16,7 +19,10 @@ type filter struct {
 	body    strings.Builder
 	again   *block // thinking that may come again within a line
 	begun   bool   // there is text
+	marked  bool   // a mark other than that of a call was taken out
 	midLine bool
+	ticks   int  // backticks in the text of this line
+	last    byte // of the text
 	behind  bool // a block has ended, and no text has come since
 	fenced  bool // within a fenced code block
 	size    int  // of the text so far
@@ -28,8 +34,10 @@ type filter struct {
 
 // textCall is a block that may hold tool calls.
 type textCall struct {
-	at  int    // where it was in the text
-	raw string // with its marks
+	at     int    // where it was in the text
+	raw    string // with its marks
+	tail   string // white space and marks that followed it
+	inLine bool   // it began within a line, so it is a text if it cannot be read
 }
 
 // take returns the text and the reasoning of the next piece. It holds back a possible mark until the next call.
@@ -86,18 +94,22 @@ func (f *filter) lineStart(last bool) bool {
 		return false
 	}
 	found, more := f.find(lead)
-	switch {
+	end, maybe := f.endMark(lead)
+	switch more = more || maybe; {
 	case found != nil:
 		f.enter(found, lead)
 		return true
 	case more && !last:
 		return false
 	case f.behind:
+		lead = lead[len(end):]
 		if n := len(f.calls); n > 0 && f.calls[n-1].at == f.size {
-			f.calls[n-1].raw += f.buf[:len(f.buf)-len(lead)] // for the case that the block is text
+			f.calls[n-1].tail += f.buf[:len(f.buf)-len(lead)] // for the case that the block is text
 		}
 		f.buf = lead // white space between a block and the text belongs to neither
-		f.behind = lead == ""
+		if f.behind = lead == "" || end != ""; end != "" {
+			return lead != ""
+		}
 	}
 	if strings.HasPrefix(lead, "```") || strings.HasPrefix(lead, "~~~") {
 		f.fenced = !f.fenced
@@ -125,8 +137,28 @@ func (f *filter) find(s string) (found *block, more bool) {
 	return found, more && found == nil
 }
 
+// endMark returns the mark that s begins with, if it ends a call or an answer and follows a call. maybe reports that s may be the beginning of one.
+func (f *filter) endMark(s string) (mark string, maybe bool) {
+	if n := len(f.calls); !f.behind || n == 0 || f.calls[n-1].at != f.size {
+		return "", false
+	}
+	marks := ends()
+	for _, b := range dialects() {
+		if b.kind == calling && b.close != "" {
+			marks = append(marks, b.close)
+		}
+	}
+	for _, m := range marks {
+		if strings.HasPrefix(s, m) {
+			return m, false
+		}
+		maybe = maybe || strings.HasPrefix(m, s)
+	}
+	return "", maybe
+}
+
 func (f *filter) enter(b *block, from string) {
-	f.buf = from[len(b.open):]
+	f.buf, f.marked = from[len(b.open):], f.marked || b.kind != calling
 	if b.kind == nothing {
 		f.behind, f.midLine = true, false
 		return
@@ -140,20 +172,49 @@ func (f *filter) line(last bool) bool {
 	if whole {
 		line = f.buf[:len(line)+1]
 	}
-	if f.again != nil && !f.fenced {
-		if before, _, found := strings.Cut(line, f.again.open); found {
+	if !f.fenced {
+		before, b, keep := f.within(line)
+		if b != nil {
 			f.say(before)
-			f.enter(f.again, f.buf[len(before):])
-			f.first = true
+			f.enter(b, f.buf[len(before):])
+			f.first = b.kind == thinking
 			return true
 		}
 		if !whole && !last {
-			line = line[:len(line)-held(line, f.again.open)]
+			line = line[:len(line)-keep]
 		}
 	}
 	f.say(line)
 	f.buf, f.midLine = f.buf[len(line):], !whole
 	return whole
+}
+
+// within returns the first block that begins in the rest of a line, and the text before it. keep is the length of the end of the line that may be the
+// beginning of a mark.
+func (f *filter) within(line string) (before string, found *block, keep int) {
+	before = line
+	if !strings.ContainsAny(line, "<[]◁") { // each mark has one of them at its beginning
+		return before, nil, 0
+	}
+	for _, b := range dialects() {
+		again := f.again != nil && b.open == f.again.open
+		if !again && (b.kind != calling || !b.special) {
+			continue
+		}
+		keep = max(keep, held(line, b.open))
+		text, _, ok := strings.Cut(line, b.open)
+		if !ok || len(text) >= len(before) {
+			continue
+		}
+		last := f.last
+		if text != "" {
+			last = text[len(text)-1]
+		}
+		if again || (f.ticks+strings.Count(text, "`"))%2 == 0 && !strings.ContainsRune("\"'(", rune(last)) {
+			before, found = text, &b
+		}
+	}
+	return before, found, keep
 }
 
 // held returns the length of the longest end of s that may be the beginning of a mark.
@@ -200,11 +261,13 @@ func (f *filter) leave(closed bool) {
 		if closed {
 			raw += b.close
 		}
-		f.calls = append(f.calls, textCall{f.size, raw})
+		f.calls = append(f.calls, textCall{at: f.size, raw: raw, inLine: f.midLine})
+		f.behind, f.midLine = true, false
 		return
 	case f.first && !f.begun:
 		f.again = b
 	case f.first:
+		f.midLine = false // a call may follow on this line
 	case closed || b.special || strings.HasPrefix(strings.TrimLeft(body, " \t"), "\n"):
 		f.thought.WriteString(body)
 	default: // a line that begins with the name of a mark
@@ -217,38 +280,51 @@ func (f *filter) leave(closed bool) {
 func (f *filter) say(s string) {
 	f.begun, f.behind = f.begun || s != "", false
 	f.size += len(s)
+	line := s[strings.LastIndexByte(s, '\n')+1:]
+	if len(line) < len(s) {
+		f.ticks = 0
+	}
+	f.ticks += strings.Count(line, "`")
+	if s != "" {
+		f.last = s[len(s)-1]
+	}
 	f.text.WriteString(s)
 }
 
 // reread splits a text that has ended where thinking without an opening mark ends, and reads what is behind it once more: a block may follow.
 // more: the server has sent calls beside the text.
 func (a *assembly) reread(more bool) {
-	text, blocks := a.text.String(), a.filter.calls
-	at, mark := loneClosing(text, more || len(blocks) > 0)
+	blocks := a.filter.calls
+	text := restored(a.text.String(), blocks)
+	hidden := slices.Clone(blocks)
+	for i, b := range blocks { // a mark within a block is none
+		hidden[i].raw, hidden[i].tail = strings.Repeat(hiding, len(b.raw+b.tail)), ""
+	}
+	at, mark := loneClosing(restored(a.text.String(), hidden), more, a.filter.marked)
 	if a.filter.off || mark == "" {
 		return
 	}
-	start := at
-	for _, b := range blocks {
-		if b.at <= at {
-			start += len(b.raw)
-		}
-	}
-	text = restored(text, blocks)
-	a.thought.WriteString(text[:start])
+	a.thought.WriteString(text[:at])
 	a.text.Reset()
-	a.filter = filter{mixed: true}
-	said, thought := a.filter.take(strings.TrimLeft(text[start+len(mark):], " \t\r\n"))
+	a.filter = filter{mixed: true, again: opening(mark)}
+	said, thought := a.filter.take(strings.TrimLeft(text[at+len(mark):], " \t\r\n"))
 	held, inner := a.filter.rest()
 	a.text.WriteString(said + held)
 	a.thought.WriteString(thought + inner)
 }
+
+// hiding stands for each byte of a block.
+const hiding = "\x00"
 
 // settled returns the answer in a text that has ended. What follows a control word that ends the answer is the model's talk with itself.
 func settled(text string) (answer, thought string) {
 	if before, after, found := strings.Cut(text, "assistantfinal"); found && strings.HasPrefix(text, "analysis") && !strings.HasPrefix(text, "analysis ") {
 		return strings.TrimSpace(after), strings.TrimPrefix(before, "analysis") // harmony, from a server that drops its special tokens
 	}
+	return withoutEnds(text), ""
+}
+
+func withoutEnds(text string) string {
 	for again := true; again; {
 		again = false
 		for _, end := range ends() {
@@ -261,12 +337,12 @@ func settled(text string) (answer, thought string) {
 			}
 		}
 	}
-	return text, ""
+	return text
 }
 
 // loneClosing returns where thinking ends by a closing mark without an opening one: at the beginning of a line, or right behind a word, outside of
-// code.
-func loneClosing(text string, more bool) (at int, mark string) {
+// code. more: calls follow the text. marked: it had other marks of a template, so that <|end|> does not end thinking.
+func loneClosing(text string, more, marked bool) (at int, mark string) {
 	fenced := false
 	for offset := 0; offset < len(text); {
 		line, _, _ := strings.Cut(text[offset:], "\n")
@@ -277,11 +353,11 @@ func loneClosing(text string, more bool) (at int, mark string) {
 		for _, c := range closings() {
 			before, _, found := strings.Cut(line, c)
 			at := offset + len(before)
-			next := strings.HasPrefix(text[min(at+len(c), len(text)):], "<|start|>assistant") // elsewhere <|end|> ends the answer
-			if !found || fenced || c == "<|end|>" && !next || strings.Contains(line, "`") || strings.Contains(text[:at], opening(c)) {
+			next := text[min(at+len(c), len(text)):]
+			if !found || fenced || c == "<|end|>" && (marked || !strings.HasPrefix(next, "<|start|>assistant") && !strings.HasPrefix(next, hiding)) || strings.Contains(line, "`") || strings.Contains(text[:at], opening(c).open) {
 				continue
 			}
-			glued := before != "" && !strings.ContainsAny(before[len(before)-1:], " \t\"'(") && (more || strings.TrimSpace(text[at+len(c):]) != "")
+			glued := before != "" && !strings.ContainsAny(before[len(before)-1:], " \t\"'(") && (more || strings.TrimSpace(next) != "")
 			if strings.TrimSpace(before) == "" || glued {
 				return at, c
 			}

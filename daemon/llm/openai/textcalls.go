@@ -18,21 +18,27 @@ import (
 // The forms in which a call is written as text, other than as a JSON object with a name: the first group is the name, the second the
 // arguments. The marks around them are in dialects.
 var (
-	kimiCall     = sys.Regexp(`(?s)<\|tool_call_begin\|>\s*(.+?)\s*<\|tool_call_argument_begin\|>(.*?)<\|tool_call_end\|>`)                    // Kimi K2
-	deepSeekCall = sys.Regexp(`(?s)<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?([^\n<]+?)(?:<｜tool▁sep｜>|\n)(.*?)<｜tool▁call▁end｜>`)           // DeepSeek
-	functionCall = sys.Regexp(`(?s)<function=([^>\n]+)>(.*?)</function>`)                                                                      // Qwen 3 Coder, Llama 3.1
-	invokeCall   = sys.Regexp(`(?s)<invoke name="([^"\n]+)">(.*?)</invoke>`)                                                                   // Claude, MiniMax M2
-	harmonyCall  = sys.Regexp(`(?s)(?:<\|start\|>assistant)?<\|channel\|>commentary to=(\S+?)(?:\s[^{]*?)?<\|message\|>(.*?)(?:<\|call\|>|$)`) // gpt-oss
-	mistralCall  = sys.Regexp(`(?s)\[TOOL_CALLS\]([\w.:-]+)(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?(\{.*?\})\s*(?:$|(?:\[TOOL_CALLS\]))`)              // Mistral since 2025
-	glmCall      = sys.Regexp(`(?s)<tool_call>\s*([\w.:-]+)\s*((?:<arg_key>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)                           // GLM
+	kimiCall     = sys.Regexp(`(?s)<\|tool_call_begin\|>\s*(.+?)\s*<\|tool_call_argument_begin\|>(.*?)<\|tool_call_end\|>`)                  // Kimi K2
+	kimi3Call    = sys.Regexp(`(?s)<\|open\|>call tool="([^"\n]+)"[^<]*<\|sep\|>(.*?)<\|close\|>call<\|sep\|>`)                              // Kimi K3
+	deepSeekCall = sys.Regexp(`(?s)<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?([^\n<]+?)(?:<｜tool▁sep｜>|\n)(.*?)<｜tool▁call▁end｜>`)         // DeepSeek
+	harmonyCall  = sys.Regexp(`(?s)(?:<\|start\|>assistant)?(?:<\|channel\|>\w+)? to=(\S+?)(?:\s[^{]*?)?<\|message\|>(.*?)(?:<\|call\|>|$)`) // gpt-oss
+	glmCall      = sys.Regexp(`(?s)<tool_call>\s*([\w.:-]+)\s*((?:<arg_key>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)                         // GLM
+	// Qwen 3 Coder and Llama 3.1; Claude, MiniMax, DeepSeek since V3.2 and Step 3, which put a name space before each name.
+	tagCall = sys.Regexp(`(?s)<(?:｜DSML｜|\w+:)?(?:function=|invoke name=")([^">\n]+)"?>(.*?)(?:\]<\]minimax\[>\[)?</(?:(?:｜DSML｜|\w+:)?(?:function|invoke)|tool_call)>`)
 )
 
 func forms() []func() *regexp.Regexp {
-	return []func() *regexp.Regexp{kimiCall, deepSeekCall, functionCall, invokeCall, harmonyCall, mistralCall, glmCall}
+	return []func() *regexp.Regexp{kimiCall, kimi3Call, deepSeekCall, tagCall, harmonyCall, glmCall}
 }
 
 // parameters are the ways in which such a form writes one argument: its name and its value.
-var parameters = sys.Regexp(`(?s)<parameter(?:=|\s+name=")([^">]+)"?[^>]*>(.*?)</parameter>|<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
+var parameters = sys.Regexp(`(?s)<(?:｜DSML｜|\w+:)?parameter(?:=|\s+name=")([^">]+)"?[^>]*>(.*?)</(?:｜DSML｜|\w+:)?parameter>|` +
+	`<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>|` +
+	`<\|open\|>argument key="([^"]+)"[^<]*<\|sep\|>(.*?)<\|close\|>argument<\|sep\|>|` +
+	`\]<\]minimax\[>\[<([\w.-]+)>(.*?)\]<\]minimax\[>\[</[\w.-]+>`)
+
+// marks matches what may be left of a block beside its calls.
+var marks = sys.Regexp(`^(?:\s*(?:\]<\]minimax\[>\[)?</?[^<>\s]+>(?:function<｜tool_sep｜>)?|\s*\]<\]minimax\[>\[)*\s*$`)
 
 // unread is what the owner reads when the model's call arrived as a text that cannot be read.
 const unread = "(The model tried to call a tool, but its server passed the call on as a text that hob cannot read. Start the server with its parser for the tool calls of this model.)"
@@ -58,7 +64,10 @@ func (a *assembly) spoken(native int) (text string, calls []llm.Call) {
 	}
 	for _, b := range blocks {
 		found, ok := a.parse(b.raw)
-		if !ok {
+		switch {
+		case !ok && b.inLine:
+			return restored(text, blocks), nil
+		case !ok:
 			return strings.TrimSpace(text + "\n" + unread), nil
 		}
 		for _, c := range found {
@@ -73,7 +82,7 @@ func (a *assembly) spoken(native int) (text string, calls []llm.Call) {
 func restored(text string, blocks []textCall) string {
 	for _, b := range slices.Backward(blocks) {
 		at := min(b.at, len(text))
-		text = text[:at] + b.raw + text[at:]
+		text = text[:at] + b.raw + b.tail + text[at:]
 	}
 	return text
 }
@@ -91,46 +100,57 @@ func (a *assembly) parse(raw string) (calls []llm.Call, ok bool) {
 			rest = strings.Replace(rest, m[0], "", 1)
 		}
 	}
+	rest = withoutEnds(rest)
 	for _, b := range dialects() {
 		if b.kind == calling {
 			rest = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(rest), b.open), cmp.Or(b.close, b.open)))
 		}
 	}
-	if rest == "" {
-		return calls, len(calls) > 0
+	if len(calls) > 0 && marks().MatchString(rest) {
+		return calls, true
 	}
 	more, ok := objects(rest)
+	if list, _ := llm.Arguments(rest); !ok && len(list) == 1 {
+		more, ok = objects(string(list[0]))
+	}
+	if !ok {
+		more, ok = llm.WrittenCalls(rest)
+	}
 	return append(calls, more...), ok
 }
 
-// objects reads calls that are JSON objects with a name, one after another, with a semicolon between them, or in a list.
+// between matches what may be between two such objects: the semicolon of Llama 3, or marks.
+var between = sys.Regexp(`^\s*(?:;|(?:</?[^<>\s]+>\s*)+)`)
+
+// objects reads calls that are JSON objects with a name, one after another or in a list.
 func objects(text string) (calls []llm.Call, ok bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	for {
 		var list few[struct {
-			Name       string `json:"name"`
-			ToolName   string `json:"tool_name"`
-			Tool       string `json:"tool"`
-			Arguments  words  `json:"arguments"`
-			Parameters words  `json:"parameters"`
+			function
+			ToolName words              `json:"tool_name"`
+			Tool     words              `json:"tool"`
+			Function optional[function] `json:"function"`
 		}]
 		switch err := d.Decode(&list); {
 		case errors.Is(err, io.EOF):
 			return calls, len(calls) > 0
 		case err != nil:
-			rest, more := strings.CutPrefix(strings.TrimSpace(text[d.InputOffset():]), ";") // Llama 3
-			if !more || len(calls) == 0 {
+			rest := text[d.InputOffset():]
+			mark := between().FindString(rest)
+			if mark == "" || calls == nil && strings.Contains(mark, ";") {
 				return nil, false
 			}
-			text, d = rest, json.NewDecoder(strings.NewReader(rest))
+			text = rest[len(mark):]
+			d = json.NewDecoder(strings.NewReader(text))
 			continue
 		}
 		for _, c := range list {
-			name, args := cmp.Or(c.Name, c.ToolName, c.Tool), cmp.Or(c.Arguments, c.Parameters, "{}")
+			name, args := cmp.Or(c.Name, c.ToolName, c.Tool, c.Function.value.Name), cmp.Or(c.args(), c.Function.value.args(), "{}")
 			if name == "" {
 				return nil, false
 			}
-			calls = append(calls, llm.Call{Name: name, Args: json.RawMessage(args)})
+			calls = append(calls, llm.Call{Name: string(name), Args: json.RawMessage(args)})
 		}
 	}
 }
@@ -144,8 +164,8 @@ func (a *assembly) arguments(tool, text string) (json.RawMessage, bool) {
 	types := a.types(tool)
 	args := map[string]any{}
 	for _, m := range parameters().FindAllStringSubmatch(text, -1) {
-		name, value := strings.TrimSpace(m[1]+m[3]), strings.TrimSuffix(strings.TrimPrefix(m[2]+m[4], "\n"), "\n")
-		if _, twice := args[name]; twice {
+		name, value := strings.TrimSpace(m[1]+m[3]+m[5]+m[7]), strings.TrimSuffix(strings.TrimPrefix(m[2]+m[4]+m[6]+m[8], "\n"), "\n")
+		if _, twice := args[name]; twice || strings.Contains(value, "]<]minimax[>[") {
 			return nil, false
 		}
 		args[name] = value
