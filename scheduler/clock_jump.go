@@ -17,6 +17,7 @@ type ClockJump struct {
 	From time.Time `json:"from"`          // last time before it
 	To   time.Time `json:"to"`            // first time after it
 	Off  bool      `json:"off,omitempty"` // hob was not running
+	Set  bool      `json:"set,omitempty"` // the clock was set: the machine has not slept for that long
 }
 
 const (
@@ -29,7 +30,7 @@ const (
 type ClockJumps interface {
 	// Jumps returns the recorded jumps, oldest first, and when the previous run of hob was last seen; zero: there was none.
 	Jumps(ctx context.Context) (list []ClockJump, seen time.Time, err error)
-	// NoteJumps replaces the record of jumps. If the newest one is too large to be true, it tells the owner in the same commit.
+	// NoteJumps replaces the record of jumps. If the newest one has a Notice, it tells the owner in the same commit.
 	NoteJumps(ctx context.Context, list []ClockJump) error
 	// UndoJump undoes what jobs did by a clock that was ahead, now that it has returned to now, in one commit. Slots in the future lose
 	// their rows; slots that ran stay on record under another key. Last of each job becomes its newest past slot, and Due the result of
@@ -47,10 +48,17 @@ func (r *Runner) FollowClock(rows ClockJumps) { r.jumps = rows }
 // Far reports whether a jump is too large to be true.
 func (l ClockJump) Far() bool { return !l.Off && l.To.Sub(l.From) > farAhead }
 
-// Notice returns the notice about a jump that is too large to be true.
+// Notice returns the notice about a jump that is too large to be true, or for which the machine has not slept long enough; "": there is none.
 func (l ClockJump) Notice(zone *time.Location) string {
-	return fmt.Sprintf("The clock went ahead by %s, from %s to %s. Each job that came due on the way runs at most once. If that time is wrong, set the clock right: "+
-		"the jobs are then run at their times again.", spoken(l.To.Sub(l.From).Round(24*time.Hour)), day(l.From, zone), day(l.To, zone))
+	by, runs := l.To.Sub(l.From).Round(time.Minute), "What came due on the way counts as late or missed"
+	switch {
+	case l.Far():
+		by, runs = by.Round(24*time.Hour), "Each job that came due on the way runs at most once"
+	case !l.Set:
+		return ""
+	}
+	return fmt.Sprintf("The clock went ahead by %s, from %s to %s. %s. If that time is wrong, set the clock right: the jobs are then run at their times again.",
+		spoken(by), day(l.From, zone), day(l.To, zone), runs)
 }
 
 // ReturnNotice returns the notice about a clock that was at To and has returned to now.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -302,6 +303,48 @@ func TestAClockThatWasAhead(t *testing.T) {
 					}
 				}
 			}
+		})
+	}
+}
+
+// V1: where the system tells how long the machine slept, a clock that was set is told at once, and told again when it is back. A sleep is not told.
+func TestAClockThatWasSetIsTold(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		jump, slept time.Duration
+		told        string // "": nothing
+	}{
+		{"a sleep", 3 * time.Hour, 3 * time.Hour, ""},
+		{"a sleep, and a clock that is corrected by seconds", 3 * time.Hour, 3*time.Hour - 50*time.Second, ""},
+		{"a clock that was set", 3 * time.Hour, 0, "The clock went ahead by 3 h, from 1 Jan 2000 00:30 UTC to 1 Jan 2000 03:30 UTC."},
+		{"two minutes", 2 * time.Minute, 0, "The clock went ahead by 2 min, from 1 Jan 2000 00:30 UTC to 1 Jan 2000 00:32 UTC."},
+		{"set during a sleep", 3 * time.Hour, time.Hour, "The clock went ahead by 3 h, from"},
+		{"within a minute", 55 * time.Second, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(r *runnerHarness) {
+				var slept atomic.Int64
+				slept.Store(int64(20 * time.Hour)) // before hob was started
+				r.clock = r.clock.WithSleep(func() time.Duration { return time.Duration(slept.Load()) })
+				r.add("every 1h0m0s", nil)
+				r.followClock()
+				r.run()
+				r.wait(30 * time.Minute)
+				slept.Add(int64(c.slept))
+				r.offset.Add(int64(c.jump))
+				r.wait(time.Minute)
+				if told := strings.Join(r.JumpNotices(), "\n"); c.told == "" && told != "" || !strings.HasPrefix(told, c.told) {
+					t.Fatalf("told %q, want %q", told, c.told)
+				}
+				if c.told == "" {
+					return
+				}
+				r.offset.Add(-int64(c.jump))
+				r.wait(time.Minute)
+				if told := r.JumpNotices(); len(told) != 2 || !strings.HasPrefix(told[1], "The clock was ahead. It is back from") {
+					t.Errorf("told %q", told)
+				}
+			})
 		})
 	}
 }

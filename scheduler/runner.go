@@ -40,6 +40,7 @@ type Runner struct {
 	zones       map[string]*time.Location
 	wall        time.Time
 	mono        time.Duration
+	slept       time.Duration // of the machine
 	rules       Zones
 	fingerprint func() string // fingerprint of the time zone rules; nil: not followed
 	jumps       ClockJumps    // nil: every time is accepted
@@ -88,6 +89,7 @@ func (r *Runner) run(ctx context.Context) error {
 	r.zones = map[string]*time.Location{}
 	if r.wall.IsZero() {
 		r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
+		r.slept, _ = r.clock.Slept()
 	}
 	if err := r.loadJumps(ctx); err != nil {
 		return err
@@ -337,11 +339,13 @@ func (r *Runner) step() {
 	// Without a jump, both clocks advance by the same time.
 	expected := r.wall.Add(mono - r.mono)
 	jump := wall.Sub(expected)
-	r.wall, r.mono = wall, mono
+	slept, known := r.clock.Slept()
+	set := known && jump-(slept-r.slept) > NormalDelay
+	r.wall, r.mono, r.slept = wall, mono, slept
 	r.progress.Store(int64(mono))
 	if jump > NormalDelay {
-		r.forward(ClockJump{From: expected, To: wall})
-		r.log.Warn("the clock went forward or the machine slept; what came due meanwhile counts as late or missed", "by", jump)
+		r.forward(ClockJump{From: expected, To: wall, Set: set})
+		r.log.Warn("the clock went forward or the machine slept; what came due meanwhile counts as late or missed", "by", jump, "set", set)
 	}
 	if jump < -NormalDelay {
 		r.log.Warn("the clock went back", "by", -jump)

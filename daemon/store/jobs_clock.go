@@ -28,14 +28,17 @@ func (d Jobs) Jumps(ctx context.Context) (list []scheduler.ClockJump, seen time.
 	return list, d.core.boot.Last, nil
 }
 
-// NoteJumps records the jumps of the clock. If the newest one is too large to be true, it tells the owner.
+// NoteJumps records the jumps of the clock. If the newest one has a notice, it tells the owner.
 func (d Jobs) NoteJumps(ctx context.Context, list []scheduler.ClockJump) error {
 	return d.core.write(ctx, func(tx *Tx) error {
-		if err := putClockJumps(tx, list); err != nil || len(list) == 0 || !list[len(list)-1].Far() {
+		if err := putClockJumps(tx, list); err != nil || len(list) == 0 {
 			return err
 		}
 		l := list[len(list)-1]
-		return addNotice(tx, "clock:ahead:"+scheduler.Key(l.To), 0, l.Notice(tx.core.zone()))
+		if text := l.Notice(tx.core.zone()); text != "" {
+			return addNotice(tx, "clock:ahead:"+scheduler.Key(l.To), 0, text)
+		}
+		return nil
 	})
 }
 

@@ -13,7 +13,8 @@ import (
 type Clock struct {
 	wall  func() time.Time
 	mono  func() time.Duration
-	jumps *jumps // nil for the zero clock
+	slept func() (time.Duration, error) // nil: it is not known
+	jumps *jumps                        // nil for the zero clock
 }
 
 // RealClock returns the machine's clock.
@@ -22,6 +23,7 @@ func RealClock() Clock {
 	return Clock{
 		wall:  func() time.Time { return time.Now().Round(0).UTC() },
 		mono:  func() time.Duration { return time.Since(start) },
+		slept: machineSlept,
 		jumps: &jumps{timers: map[*time.Timer]struct{}{}},
 	}
 }
@@ -31,6 +33,13 @@ func ShiftedClock(offset func() time.Duration) Clock {
 	c := RealClock()
 	wall := c.wall
 	c.wall = func() time.Time { return wall().Add(offset()) }
+	c.slept = nil
+	return c
+}
+
+// WithSleep returns the clock of a machine that has slept for the result of slept at each reading.
+func (c Clock) WithSleep(slept func() time.Duration) Clock {
+	c.slept = func() (time.Duration, error) { return slept(), nil }
 	return c
 }
 
@@ -39,6 +48,15 @@ func (c Clock) Wall() time.Time { return c.wall() }
 
 // Mono returns the time since a fixed instant. It never goes back, and it does not advance while the machine sleeps.
 func (c Clock) Mono() time.Duration { return c.mono() }
+
+// Slept returns how long the machine has slept since it was started. It is false where the system does not tell, and for a ShiftedClock.
+func (c Clock) Slept() (time.Duration, bool) {
+	if c.slept == nil {
+		return 0, false
+	}
+	d, err := c.slept()
+	return d, err == nil
+}
 
 // Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {

@@ -1,6 +1,7 @@
 package sys_test
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,4 +27,22 @@ func TestClocks(t *testing.T) {
 			t.Errorf("wall time %v", now)
 		}
 	})
+}
+
+// The machine's own clock knows its sleeps on Linux; a clock that a test moves does not.
+func TestSlept(t *testing.T) {
+	d, known := sys.RealClock().Slept()
+	if known != (runtime.GOOS == "linux") || d < 0 {
+		t.Errorf("%v, known: %v", d, known)
+	}
+	if again, _ := sys.RealClock().Slept(); again-d > time.Second {
+		t.Errorf("the machine was awake: %v, then %v", d, again)
+	}
+	moved := sys.ShiftedClock(func() time.Duration { return time.Hour })
+	if _, known := moved.Slept(); known {
+		t.Error("a moved clock knows")
+	}
+	if d, known := moved.WithSleep(func() time.Duration { return time.Minute }).Slept(); d != time.Minute || !known {
+		t.Errorf("%v, known: %v", d, known)
+	}
 }

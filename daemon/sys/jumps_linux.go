@@ -26,6 +26,13 @@ func reportedJumps(ctx context.Context, happened func()) error {
 	return errors.Join(err, f.Close())
 }
 
+// machineSlept compares the clock that runs while the machine sleeps with the one that does not (clock_gettime(2)).
+func machineSlept() (time.Duration, error) {
+	var all, awake unix.Timespec
+	err := errors.Join(unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake), unix.ClockGettime(unix.CLOCK_BOOTTIME, &all))
+	return time.Duration(all.Nano() - awake.Nano()), err
+}
+
 // readJumps arms the timer and reads it, again and again.
 func readJumps(ctx context.Context, f *os.File, fd int, happened func()) error {
 	for {

@@ -30,8 +30,10 @@ func (m *Memory) NoteJumps(_ context.Context, list []scheduler.ClockJump) error 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.jumps = slices.Clone(list)
-	if len(list) > 0 && list[len(list)-1].Far() {
-		m.notices = append(m.notices, list[len(list)-1].Notice(time.UTC))
+	if len(list) > 0 {
+		if text := list[len(list)-1].Notice(time.UTC); text != "" {
+			m.notices = append(m.notices, text)
+		}
 	}
 	return nil
 }
