@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -121,36 +120,30 @@ func (a *assembly) reasoning() string {
 // an incomplete call is an error. Arguments that are not JSON are passed on, because the agent rejects them with a message that the model
 // understands.
 func (a *assembly) calls() ([]llm.Call, error) {
-	var out []llm.Call
-	used := map[string]int{}
+	var out wire.Calls
 	for i, p := range a.all() {
 		if p.kind != callBlock {
 			continue
 		}
 		args := strings.TrimSpace(p.body.String())
 		switch {
-		case p.name == "":
-			return nil, &llm.Error{Fault: llm.Malformed, Err: wire.ErrNoName}
-		case args == "":
-			args = "{}"
+		case p.name == "" || args == "":
 		case !p.closed && !json.Valid([]byte(args)) && a.stop != callBlock:
 			continue
 		case !p.closed && !json.Valid([]byte(args)):
 			return nil, &llm.Error{Fault: llm.Malformed, Text: "a call without an end"}
 		}
-		if p.id == "" {
-			p.id = fmt.Sprintf("call_%d", i+1)
+		if err := out.Add(i+1, p.id, p.name, args); err != nil {
+			return nil, err
 		}
-		out = append(out, llm.Call{ID: wire.Unique(p.id, used), Name: p.name, Args: json.RawMessage(args)})
 	}
-	return out, nil
+	return out.List, nil
 }
 
 // kept is the provider data of an answer that later requests repeat: its blocks in their order.
 type kept struct {
-	Provider string      `json:"provider"`
-	Model    string      `json:"model"`
-	Blocks   []keptBlock `json:"blocks"`
+	wire.Author
+	Blocks []keptBlock `json:"blocks"`
 }
 
 // keptBlock is a block of thinking in that data. Of a text or a call it holds only the position, because the transcript has the content.
@@ -162,7 +155,7 @@ type keptBlock struct {
 
 // keep collects the provider data. It returns nil if the transcript alone is enough. calls is the number of the answer's calls.
 func (m *model) keep(a *assembly, calls int) json.RawMessage {
-	k, thinking := kept{Provider: m.Config.Provider, Model: m.Config.Model}, false
+	k, thinking := kept{Author: m.Author()}, false
 	for _, p := range a.all() {
 		switch raw := p.sentBack(); {
 		case p.kind == thinkingBlock && p.signature != "", p.kind == sealedBlock:
@@ -182,17 +175,13 @@ func (m *model) keep(a *assembly, calls int) json.RawMessage {
 	if !thinking {
 		return nil
 	}
-	raw, err := json.Marshal(k)
-	if err != nil {
-		return nil // cannot fail: every part was decoded from JSON
-	}
-	return raw
+	return wire.JSON(k)
 }
 
 // replay decodes the data of keep, if this same model wrote it. Another model cannot read it.
 func (m *model) replay(raw json.RawMessage) []keptBlock {
 	var k kept
-	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.Config.Provider || k.Model != m.Config.Model {
+	if !m.Kept(raw, &k) {
 		return nil
 	}
 	return slices.DeleteFunc(k.Blocks, func(b keptBlock) bool {
@@ -218,11 +207,7 @@ func (p *part) sentBack() json.RawMessage {
 	if json.Unmarshal(p.start, &fields) != nil {
 		return nil
 	}
-	set := func(name, value string) {
-		if b, err := json.Marshal(value); err == nil { // this cannot fail: a text always has a JSON form
-			fields[name] = b
-		}
-	}
+	set := func(name, value string) { fields[name] = wire.JSON(value) }
 	switch p.kind {
 	case textBlock:
 		if p.body.Len() == 0 {
@@ -239,9 +224,5 @@ func (p *part) sentBack() json.RawMessage {
 			fields["input"] = json.RawMessage(args)
 		}
 	}
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return nil
-	}
-	return raw
+	return wire.JSON(fields)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -245,12 +246,8 @@ func (a *assembly) say(p *part, d piece) error {
 // adjacent reports whether a text follows the previous text without another block between them. The two are then one text.
 func (a *assembly) adjacent(p *part) bool {
 	all := a.all()
-	for i, q := range all {
-		if q == p {
-			return i > 0 && all[i-1].kind == textBlock
-		}
-	}
-	return false
+	i := slices.Index(all, p)
+	return i > 0 && all[i-1].kind == textBlock
 }
 
 // all returns the blocks of all streams.

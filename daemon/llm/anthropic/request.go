@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"hob/daemon/llm"
@@ -104,16 +105,13 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 	case llm.ToolRole:
 		return t.result(ctx, msg)
 	}
-	w := wire.Writer{}
-	for _, p := range msg.QuotedParts() {
-		shows, err := w.Add(ctx, t.m.Server, p, &t.left)
-		if err != nil {
-			return err
-		}
-		t.shows = t.shows || shows
+	pieces, shows, err := t.m.Fragments(ctx, msg.QuotedParts(), msg.Envelope, &t.left)
+	if err != nil {
+		return err
 	}
+	t.shows = t.shows || shows
 	var content []any
-	for _, b := range blocks(w.Content(msg.Envelope)) {
+	for _, b := range blocks(pieces) {
 		content = append(content, b)
 	}
 	t.messages = append(t.messages, message{Role: "user", Content: content})
@@ -139,16 +137,12 @@ func blocks(pieces []wire.Fragment) []*block {
 
 // result adds a tool's result.
 func (t *transcript) result(ctx context.Context, msg llm.Message) error {
-	w, shows := wire.Writer{}, false
-	for _, p := range msg.Parts {
-		shown, err := w.Add(ctx, t.m.Server, p, &t.left)
-		if err != nil {
-			return err
-		}
-		shows = shows || shown
+	pieces, shows, err := t.m.Fragments(ctx, msg.Parts, nil, &t.left)
+	if err != nil {
+		return err
 	}
 	// The protocol allows only texts in an error.
-	b := &block{Type: "tool_result", CallID: msg.CallID, Parts: blocks(w.Content(nil)), Failed: msg.IsError && !shows}
+	b := &block{Type: "tool_result", CallID: msg.CallID, Parts: blocks(pieces), Failed: msg.IsError && !shows}
 	t.shows = t.shows || shows
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "user" && isResult(t.messages[n-1].Content[0]) {
 		t.messages[n-1].Content = append(t.messages[n-1].Content, b)
@@ -207,12 +201,7 @@ func (t *transcript) spoken(msg llm.Message) []any {
 
 // lastText reports whether no further text follows.
 func lastText(rest []keptBlock) bool {
-	for _, k := range rest {
-		if k.Kept == nil && k.Type == "text" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(rest, func(k keptBlock) bool { return k.Kept == nil && k.Type == "text" })
 }
 
 // cutText removes the next block's text from the front of an answer's text. If the text has changed, for example because a secret in it was
@@ -229,11 +218,7 @@ func use(c llm.Call) *block {
 	var object map[string]json.RawMessage
 	args := c.Args
 	if json.Unmarshal(args, &object) != nil || object == nil {
-		quoted, err := json.Marshal(map[string]string{"not_an_object": string(args)})
-		if err != nil {
-			quoted = []byte("{}") // this cannot fail: a text always has a JSON form
-		}
-		args = quoted
+		args = wire.JSON(map[string]string{"not_an_object": string(args)})
 	}
 	return &block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: args}
 }

@@ -7,6 +7,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,27 +40,16 @@ type Options struct {
 	Now func() time.Time // the time in the owner's zone; nil: questions about the time are not understood
 }
 
-// model implements llm.Model. Its fields are those of Options.
-type model struct {
-	phrases Phrases
-	owner   string
-	config  string
-	why     string
-	chosen  bool
-	now     func() time.Time
-	off     func() string
-}
+// model implements llm.Model.
+type model struct{ Options }
 
 // The interpreter has no limits. A number this large prevents cutting and compaction.
 const unlimited = 1 << 30
 
 // New returns the interpreter. It is safe for concurrent use when o.Phrases is.
 func New(o Options) llm.Model {
-	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config, why: o.Why, chosen: o.Chosen, now: o.Now, off: o.Off}
-	if m.config == "" {
-		m.config = "config.toml in hob's home folder"
-	}
-	return m
+	o.Config = cmp.Or(o.Config, "config.toml in hob's home folder")
+	return &model{o}
 }
 
 // Info describes the interpreter as local and free.

@@ -18,7 +18,7 @@ func (s *state) scheduledAs(job jobArgs, result string) string {
 	next, rest, _ := strings.Cut(rest, "\n")
 	next, ok := strings.CutPrefix(next, "next: ")
 	if job.Action != "add" || !ok {
-		return near(result, s.m.now)
+		return near(result, s.m.Now)
 	}
 	what, reminder := strings.CutPrefix(job.Prompt, "say: ")
 	head := "I will do this "
@@ -26,7 +26,7 @@ func (s *state) scheduledAs(job jobArgs, result string) string {
 		head = "I will remind you "
 	}
 	times := strings.Split(next, ", ")
-	when := spoken(times[0], s.m.now)
+	when := spoken(times[0], s.m.Now)
 	if len(times) > 1 {
 		when = every(job.Schedule) + ", first " + when
 	}

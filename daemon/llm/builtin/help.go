@@ -12,8 +12,8 @@ import (
 // help returns the page about the available commands, and for the owner how to connect a model.
 func (s *state) help() string {
 	head := "I am the built-in interpreter. I understand plain commands, need no network and cost nothing."
-	if s.m.owner != "" && s.owner() {
-		head = "Hello " + s.m.owner + ". " + head
+	if s.m.Owner != "" && s.owner() {
+		head = "Hello " + s.m.Owner + ". " + head
 	}
 	return head + "\n\n" + s.abilities()
 }
@@ -60,12 +60,12 @@ func abilities(tools map[string]bool) string {
 
 // whyOff returns why the model that the owner has set up does not answer. It returns "" if an answer of the conversation has told it already.
 func (s *state) whyOff(conversation []llm.Message, answer string) string {
-	why := s.m.why
-	if s.m.chosen {
+	why := s.m.Why
+	if s.m.Chosen {
 		why = ""
 	}
-	if s.m.off != nil {
-		why = cmp.Or(s.m.off(), why)
+	if s.m.Off != nil {
+		why = cmp.Or(s.m.Off(), why)
 	}
 	told := func(m llm.Message) bool {
 		return m.Role == llm.Assistant && strings.Contains(event.TextOf(m.Parts), why)
@@ -79,8 +79,8 @@ func (s *state) whyOff(conversation []llm.Message, answer string) string {
 
 // connect explains how to connect a model, or why the configured one does not answer.
 func (m *model) connect() string {
-	if m.why != "" {
-		return m.why
+	if m.Why != "" {
+		return m.Why
 	}
-	return "To talk freely, connect a language model with hob setup, or with [model] in " + m.config + "."
+	return "To talk freely, connect a language model with hob setup, or with [model] in " + m.Config + "."
 }

@@ -40,8 +40,8 @@ func (s *state) lost(input string) string {
 		return didYouMean + meant
 	case foreign(input):
 		return "Without a language model I understand English commands only, for example: remind me in 20m to stretch. help lists them."
-	case s.m.why != "" && s.owner():
-		return notUnderstood + " help lists the commands that I know. " + s.m.why
+	case s.m.Why != "" && s.owner():
+		return notUnderstood + " help lists the commands that I know. " + s.m.Why
 	case s.wasLost && !s.owner():
 		return notUnderstood + " help lists what I can do."
 	case s.wasLost:

@@ -26,7 +26,7 @@ type state struct {
 // open selects the messages of the running turn. It ignores inputs of other turns that never got an answer, because those were stopped or
 // failed.
 func (m *model) open(r llm.Request) *state {
-	s := &state{m: m, g: grammar{m.phrases}, tools: map[string]bool{}, calls: map[string]llm.Call{}, last: -1}
+	s := &state{m: m, g: grammar{m.Phrases}, tools: map[string]bool{}, calls: map[string]llm.Call{}, last: -1}
 	for _, t := range r.Tools {
 		s.tools[t.Name] = true
 	}

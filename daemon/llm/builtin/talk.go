@@ -28,8 +28,8 @@ func among(text, list string) bool {
 func (s *state) reply(plain, text string) string {
 	said := func(list string) bool { return among(plain, list) || among(strings.TrimSuffix(plain, " hob"), list) }
 	name := ""
-	if s.m.owner != "" && s.owner() {
-		name = " " + s.m.owner
+	if s.m.Owner != "" && s.owner() {
+		name = " " + s.m.Owner
 	}
 	switch {
 	case text != "" && strings.Trim(text, "?! ") == "", said("h|man|info"):
@@ -63,7 +63,7 @@ func (s *state) reply(plain, text string) string {
 	case said("setup|set up|login|log in|connect|connect a model|install|configure|settings|config"):
 		return s.help()
 	}
-	if answer := clock(s.m.now, plain); answer != "" {
+	if answer := clock(s.m.Now, plain); answer != "" {
 		return answer
 	}
 	sign := asked(strings.ToLower(text))

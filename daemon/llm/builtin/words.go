@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -24,12 +25,7 @@ func after(text string, words ...string) (string, bool) {
 // is reports whether the text is one of the commands, ignoring case, extra spaces and final punctuation.
 func is(text string, commands ...string) bool {
 	plain := strings.ToLower(strings.Join(strings.Fields(strings.TrimRight(text, ".!? ")), " "))
-	for _, c := range commands {
-		if plain == c {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(commands, plain)
 }
 
 // lowered returns the text with its first n bytes in lower case.

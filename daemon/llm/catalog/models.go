@@ -203,9 +203,9 @@ func (m *Models) Try(ctx context.Context, name string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	web, err := m.Registry.Web(ctx, label, section.Proxy)
+	web, err := m.Registry.web(ctx, label, section)
 	if err != nil {
-		return Report{}, event.NewFault(event.Invalid, "none, or an address like http://proxy.example.org:3128", "proxy: %v", err)
+		return Report{}, err
 	}
 	// Trial brings its own files, so it creates the model; key and client are ready before.
 	open := func(files llm.Files) (llm.Model, error) {

@@ -124,16 +124,15 @@ func charged(w *wireUsage) (int64, bool) {
 // kept is the provider data that must be sent back with an assistant's message: signed or encrypted reasoning, and for calls extra content
 // such as Gemini's thought signatures. It travels in llm.Answer.Raw to the transcript and returns in llm.Message.Raw.
 type kept struct {
-	Provider string            `json:"provider"`
-	Model    string            `json:"model"`
-	Content  string            `json:"reasoning_content,omitempty"`
-	Details  json.RawMessage   `json:"reasoning_details,omitempty"`
-	Extra    []json.RawMessage `json:"extra_content,omitempty"` // in the order of the calls; null for a call without any
+	wire.Author
+	Content string            `json:"reasoning_content,omitempty"`
+	Details json.RawMessage   `json:"reasoning_details,omitempty"`
+	Extra   []json.RawMessage `json:"extra_content,omitempty"` // in the order of the calls; null for a call without any
 }
 
 // keep collects the provider data of an answer; nil when there is none.
 func (m chat) keep(a *assembly) json.RawMessage {
-	k := kept{Provider: m.Config.Provider, Model: m.Config.Model, Details: joinDetails(a.details)}
+	k := kept{Author: m.Author(), Details: joinDetails(a.details)}
 	if a.named && len(a.calls) > 0 {
 		k.Content = a.thought.String() // DeepSeek and Kimi reject a call without the reasoning that led to it
 	}
@@ -149,17 +148,13 @@ func (m chat) keep(a *assembly) json.RawMessage {
 	if k.Content == "" && k.Details == nil && k.Extra == nil {
 		return nil
 	}
-	raw, err := json.Marshal(k)
-	if err != nil {
-		return nil // cannot fail: every part was decoded from JSON
-	}
-	return raw
+	return wire.JSON(k)
 }
 
 // replay decodes the data of keep, if this same model wrote it. Another model cannot read it.
 func (m chat) replay(raw json.RawMessage) kept {
 	var k kept
-	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.Config.Provider || k.Model != m.Config.Model {
+	if !m.Kept(raw, &k) {
 		return kept{}
 	}
 	for i, e := range k.Extra {
@@ -186,11 +181,7 @@ func joinDetails(pieces []json.RawMessage) json.RawMessage {
 	if blocks == nil {
 		return nil
 	}
-	raw, err := json.Marshal(blocks)
-	if err != nil {
-		return nil // cannot fail: the maps were decoded from JSON
-	}
-	return raw
+	return wire.JSON(blocks)
 }
 
 // listed flattens the lists of pieces. It drops anything but lists of objects, which could not be sent back.

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -174,9 +173,6 @@ func (c *callPieces) whole() string {
 	if all := c.sent.String(); c.from > 0 && !json.Valid([]byte(args)) && json.Valid([]byte(all)) {
 		args = all
 	}
-	if strings.TrimSpace(args) == "" {
-		return "{}" // some servers send nothing for a tool without parameters
-	}
 	return args
 }
 
@@ -184,31 +180,24 @@ func (c *callPieces) whole() string {
 // with a message that the model understands. Ids are made unique. A call that equals an earlier one, including its id, is a repeated chunk and
 // dropped.
 func (a *assembly) made() ([]llm.Call, error) {
-	var out []llm.Call
-	used := map[string]int{}
+	var out wire.Calls
 	for i, c := range a.calls {
 		args := c.whole()
 		if calls, _ := objects(args); c.name == "" && len(calls) == 1 {
 			c.name, args = calls[0].Name, string(calls[0].Args)
 			a.repair("a call in the arguments of a call without a name")
 		}
-		switch {
-		case c.name != "":
-		case c.sent.Len() == 0:
+		if c.name == "" && c.sent.Len() == 0 {
 			continue // an id alone
-		default:
-			return nil, &llm.Error{Fault: llm.Malformed, Err: wire.ErrNoName}
 		}
 		if c.id != "" && slices.ContainsFunc(a.calls[:i], func(d *callPieces) bool {
 			return d.id == c.id && d.name == c.name && d.args() == c.args()
 		}) {
 			continue
 		}
-		id := c.id
-		if id == "" {
-			id = fmt.Sprintf("call_%d", i+1)
+		if err := out.Add(i+1, c.id, c.name, args); err != nil {
+			return nil, err
 		}
-		out = append(out, llm.Call{ID: wire.Unique(id, used), Name: c.name, Args: json.RawMessage(args)})
 	}
-	return out, nil
+	return out.List, nil
 }

@@ -184,15 +184,12 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 		t.open = len(msg.Calls)
 		return nil
 	}
-	w := wire.Writer{}
-	for _, p := range msg.QuotedParts() {
-		shows, err := w.Add(ctx, t.m.Server, p, &t.left)
-		if err != nil {
-			return err
-		}
-		t.shows = t.shows || shows
+	pieces, shows, err := t.m.Fragments(ctx, msg.QuotedParts(), msg.Envelope, &t.left)
+	if err != nil {
+		return err
 	}
-	t.out = append(t.out, wireMessage{Role: "user", Content: contentOf(w.Content(msg.Envelope))})
+	t.shows = t.shows || shows
+	t.out = append(t.out, wireMessage{Role: "user", Content: contentOf(pieces)})
 	return nil
 }
 

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"hob/daemon/llm"
@@ -71,26 +70,16 @@ func (o *output) reason(calls int) (llm.Finish, error) {
 
 // calls returns the calls in their order. A call that was cut off with an incomplete answer is dropped: its arguments miss a part.
 func (o *output) calls() ([]llm.Call, error) {
-	var out []llm.Call
-	used := map[string]int{}
+	var out wire.Calls
 	for i, it := range o.items {
 		if !o.made(it) {
 			continue
 		}
-		if it.name == "" {
-			return nil, &llm.Error{Fault: llm.Malformed, Err: wire.ErrNoName}
+		if err := out.Add(i+1, it.callID, it.name, strings.TrimSpace(it.body.String())); err != nil {
+			return nil, err
 		}
-		args := strings.TrimSpace(it.body.String())
-		if args == "" {
-			args = "{}"
-		}
-		id := it.callID
-		if id == "" {
-			id = fmt.Sprintf("call_%d", i+1)
-		}
-		out = append(out, llm.Call{ID: wire.Unique(id, used), Name: it.name, Args: json.RawMessage(args)})
 	}
-	return out, nil
+	return out.List, nil
 }
 
 // made reports whether an item is a complete call.
@@ -112,9 +101,8 @@ func (m *responses) count(w *responsesUsage, out llm.Answer, sent int) llm.Usage
 
 // keptOutput is the provider data of an answer that later requests send back: its items in their order.
 type keptOutput struct {
-	Provider string     `json:"provider"`
-	Model    string     `json:"model"`
-	Output   []keptItem `json:"output"`
+	wire.Author
+	Output []keptItem `json:"output"`
 }
 
 // keptItem holds encrypted reasoning. For a message or a call it holds only the position, because the transcript has the content.
@@ -127,7 +115,7 @@ type keptItem struct {
 
 // keep collects the provider data; nil when the transcript alone is enough.
 func (m *responses) keep(o *output) json.RawMessage {
-	k := keptOutput{Provider: m.Config.Provider, Model: m.Config.Model}
+	k := keptOutput{Author: m.Author()}
 	needed := false
 	for _, it := range o.items {
 		item := keptItem{Type: it.kind, Phase: it.phase}
@@ -148,17 +136,13 @@ func (m *responses) keep(o *output) json.RawMessage {
 	if !needed {
 		return nil
 	}
-	raw, err := json.Marshal(k)
-	if err != nil {
-		return nil // cannot fail: every part was decoded from JSON
-	}
-	return raw
+	return wire.JSON(k)
 }
 
 // kept decodes the data of keep, if this same model wrote it.
 func (m *responses) kept(raw json.RawMessage) []keptItem {
 	var k keptOutput
-	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.Config.Provider || k.Model != m.Config.Model {
+	if !m.Kept(raw, &k) {
 		return nil
 	}
 	for i := range k.Output {

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/llm"
@@ -386,10 +387,7 @@ func (o *output) whole(e *streamEvent, raw json.RawMessage) error {
 	case itemMessage:
 		body = it.message(w)
 	case itemReasoning:
-		body, err = it.reasoning(w)
-		if err != nil {
-			return err
-		}
+		body = it.reasoning(w)
 	default:
 		body = string(w.Arguments)
 	}
@@ -407,7 +405,7 @@ func (it *outputItem) message(w *wireItem) string {
 }
 
 // reasoning joins the parts in the same way as their deltas, and keeps the summary for later requests.
-func (it *outputItem) reasoning(w *wireItem) (string, error) {
+func (it *outputItem) reasoning(w *wireItem) string {
 	var parts []string
 	for _, p := range append(append([]wirePiece{}, w.Summary...), w.Content...) {
 		if p.Text != "" {
@@ -417,12 +415,8 @@ func (it *outputItem) reasoning(w *wireItem) (string, error) {
 	if w.Summary == nil {
 		w.Summary = []wirePiece{}
 	}
-	raw, err := json.Marshal(w.Summary)
-	if err != nil {
-		return "", fmt.Errorf("summary: %w", err) // cannot fail: it was decoded from JSON
-	}
-	it.summary = raw
-	return strings.Join(parts, gap), nil
+	it.summary = wire.JSON(w.Summary)
+	return strings.Join(parts, gap)
 }
 
 // finish handles the last event. It repeats all items; these count only when the server has sent no complete item before.
@@ -437,7 +431,7 @@ func (o *output) finish(kind string, raw json.RawMessage) error {
 		// A failed response is an error, even after text has arrived.
 		return o.verdict.fault(w.Error, 0)
 	}
-	if !o.anyDone() {
+	if !slices.ContainsFunc(o.items, func(it *outputItem) bool { return it.done }) {
 		for i, item := range w.Output {
 			if err := o.whole(&streamEvent{Index: &i}, item); err != nil {
 				return err
@@ -449,14 +443,4 @@ func (o *output) finish(kind string, raw json.RawMessage) error {
 		o.end = "incomplete: " + w.Incomplete.Reason
 	}
 	return nil
-}
-
-// anyDone reports whether an item is complete.
-func (o *output) anyDone() bool {
-	for _, it := range o.items {
-		if it.done {
-			return true
-		}
-	}
-	return false
 }

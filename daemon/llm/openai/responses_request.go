@@ -215,16 +215,13 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 
 // parts returns the content of a message: one part or more, the first of them text.
 func (t *inputItems) parts(ctx context.Context, msg llm.Message) ([]inputPart, error) {
-	w := wire.Writer{}
-	for _, p := range msg.QuotedParts() {
-		shows, err := w.Add(ctx, t.m.Server, p, &t.left)
-		if err != nil {
-			return nil, err
-		}
-		t.shows = t.shows || shows
+	pieces, shows, err := t.m.Fragments(ctx, msg.QuotedParts(), msg.Envelope, &t.left)
+	if err != nil {
+		return nil, err
 	}
+	t.shows = t.shows || shows
 	var parts []inputPart
-	for _, p := range w.Content(msg.Envelope) {
+	for _, p := range pieces {
 		switch {
 		case p.Media == nil:
 			parts = append(parts, inputPart{Type: "input_text", Text: &p.Text})

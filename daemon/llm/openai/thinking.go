@@ -1,6 +1,9 @@
 package openai
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // The levels of thinking. The words are the protocol's; servers accept different subsets:
 //
@@ -26,32 +29,14 @@ func effort(thinking string) (string, bool) {
 // efforts lists the protocol's levels in rising order.
 func efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh"} }
 
-// taken lists the levels that a backend's servers accept, in rising order.
-func taken(backend string) []string {
-	switch backend {
-	case openAI, openRouter:
-		return efforts()
-	default:
-		return []string{"none", "low", "medium", "high"}
-	}
-}
-
 // effortAt returns the level to send to a backend: the configured one, or the nearest that the backend accepts, preferring the lower.
 // Thinking is turned off only when the config says so. "" sends nothing.
 func effortAt(backend, thinking string) string {
 	asked, _ := effort(thinking)
-	if asked == "" || slices.Contains(taken(backend), asked) {
+	if backend == openAI || backend == openRouter {
 		return asked
 	}
-	rank := func(word string) int { return slices.Index(efforts(), word) }
-	best, least := "", len(efforts())
-	for _, word := range taken(backend) {
-		// The levels rise and an equal distance changes nothing, so of two the lower one stays.
-		if far := max(rank(word)-rank(asked), rank(asked)-rank(word)); word != "none" && far < least {
-			best, least = word, far
-		}
-	}
-	return best
+	return cmp.Or(map[string]string{"minimal": "low", "xhigh": "high"}[asked], asked)
 }
 
 // think sets the level in the field that the backend reads.

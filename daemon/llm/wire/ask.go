@@ -38,11 +38,9 @@ func NewAsker(c llm.Config) (*Asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := c.HTTP == nil
-	// A redirect would send the key to an address that the owner did not configure.
 	web := client(c)
-	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Asker{Config: c, base: u, client: web, own: own}, nil
+	web.CheckRedirect = nil
+	return &Asker{Config: c, base: u, client: withoutRedirects(web), own: c.HTTP == nil}, nil
 }
 
 // List runs ask within 10 s and returns what it has collected, sorted by ID. Errors are *event.Fault with a hint and wrap the *llm.Error

@@ -36,8 +36,21 @@ type Writer struct {
 	pieces []Fragment
 }
 
-// Add renders a part and reports whether it shows an image or a document.
-func (w *Writer) Add(ctx context.Context, m *Server, p event.Part, left *FileBudget) (bool, error) {
+// Fragments renders the parts of a message, and reports whether they show an image or a document.
+func (s *Server) Fragments(ctx context.Context, parts []event.Part, e *llm.Envelope, left *FileBudget) (list []Fragment, shows bool, err error) {
+	w := Writer{}
+	for _, p := range parts {
+		shown, err := w.add(ctx, s, p, left)
+		if err != nil {
+			return nil, false, err
+		}
+		shows = shows || shown
+	}
+	return w.Content(e), shows, nil
+}
+
+// add renders a part and reports whether it shows an image or a document.
+func (w *Writer) add(ctx context.Context, m *Server, p event.Part, left *FileBudget) (bool, error) {
 	text, shown, err := m.Show(ctx, p, left)
 	if err != nil {
 		return false, err

@@ -1,17 +1,43 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"hob/daemon/llm"
 )
 
-// ErrNoName reports a call that names no tool.
-var ErrNoName = errors.New("a call without a tool's name")
+// Calls collects the calls of an answer. The zero value has none.
+type Calls struct {
+	List []llm.Call
+	used map[string]int // the ids
+}
 
-// Unique appends a number to an id that is in use. used counts the uses.
-func Unique(id string, used map[string]int) string {
+// Add adds a call, which is the answer's n-th part. A call without an id gets one, and ids are made unique.
+func (c *Calls) Add(n int, id, name, args string) error {
+	if name == "" {
+		return &llm.Error{Fault: llm.Malformed, Err: errNoName}
+	}
+	if c.used == nil {
+		c.used = map[string]int{}
+	}
+	if strings.TrimSpace(args) == "" {
+		args = "{}" // some servers send nothing for a tool without parameters
+	}
+	if id == "" {
+		id = fmt.Sprintf("call_%d", n)
+	}
+	c.List = append(c.List, llm.Call{ID: unique(id, c.used), Name: name, Args: json.RawMessage(args)})
+	return nil
+}
+
+// errNoName reports a call that names no tool.
+var errNoName = errors.New("a call without a tool's name")
+
+// unique appends a number to an id that is in use. used counts the uses.
+func unique(id string, used map[string]int) string {
 	free := id
 	for used[free] > 0 {
 		used[id]++

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"hob/daemon/llm"
 )
@@ -135,13 +137,9 @@ func (e *Events) endError() error {
 // opening reports whether b can be the start of an event stream, possibly cut off.
 func opening(b []byte) bool {
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
-	for _, name := range []string{"data", "event", "id", "retry", ":"} {
-		n := min(len(name), len(b))
-		if string(b[:n]) == name[:n] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"data", "event", "id", "retry", ":"}, func(name string) bool {
+		return strings.HasPrefix(name, string(b)) || bytes.HasPrefix(b, []byte(name))
+	})
 }
 
 // bareCR is the error for lines that end with a bare CR. The standard allows them; Events says why hob does not.

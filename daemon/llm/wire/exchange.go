@@ -206,9 +206,7 @@ func (s *Server) fault(ctx, inner context.Context, otherwise llm.Fault, err erro
 	if errors.Is(context.Cause(inner), errIdle) {
 		return &llm.Error{Fault: llm.Idle, Err: errIdle}
 	}
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // the error repeats the address, which the owner knows and which is long
-	}
+	err = cause(err)
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		otherwise = llm.Untrusted
 	}

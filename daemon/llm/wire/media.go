@@ -88,15 +88,8 @@ func mediaType(s string) string {
 
 // textual reports whether a media type is text.
 func textual(t string) bool {
-	if strings.HasPrefix(t, "text/") {
-		return true
-	}
-	for _, suffix := range []string{"+json", "+xml", "+yaml"} {
-		if strings.HasSuffix(t, suffix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{
+	ends := func(suffix string) bool { return strings.HasSuffix(t, suffix) }
+	return strings.HasPrefix(t, "text/") || slices.ContainsFunc([]string{"+json", "+xml", "+yaml"}, ends) || slices.Contains([]string{
 		"application/json", "application/jsonl", "application/x-ndjson", "application/xml", "application/csv",
 		"application/yaml", "application/x-yaml", "application/toml", "application/sql", "application/graphql",
 		"application/javascript", "application/x-javascript", "application/typescript", "application/x-sh",

@@ -102,24 +102,14 @@ func Overflows(status int, code, words string) bool {
 	if status == http.StatusTooManyRequests { // here "too many tokens" means a rate limit, which ends by waiting
 		return strings.Contains(words, "request too large for")
 	}
-	for _, sign := range overflowSigns() {
-		if strings.Contains(words, sign) {
-			return true
-		}
-	}
-	return false
-}
-
-// overflowSigns are phrases of real errors, in lower case.
-func overflowSigns() []string {
-	return []string{
+	return has(words, []string{ // phrases of real errors
 		"context_length_exceeded", "exceed_context_size",
 		"maximum context length", "context length exceeded", "exceeds the context length", "exceeds context length",
 		"context window", "context size", "available context", "greater than the context length",
 		"prompt is too long", "prompt too long", "input is too long", "input length and", "request too large for",
 		"reduce the length of the messages", "token count exceeds", "exceeds the maximum number of tokens",
 		"too many tokens", "too large for model",
-	}
+	})
 }
 
 // refusesTools reports whether a server takes no tools for this model, or was started without what they need.
