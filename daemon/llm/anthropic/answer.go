@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,58 +13,37 @@ import (
 // pauseTurn is the finish reason of an answer that the server has interrupted and will continue.
 const pauseTurn = "pause_turn"
 
-// wireUsage is the token count of one request. Later events repeat the count and may add the input of the server's own tools, so they
-// replace earlier ones.
+// wireUsage is the token count of one request. Later events repeat the count and may add the input of the server's own tools, so what they
+// contain replaces what was there.
 type wireUsage struct {
-	Input    *float64 `json:"input_tokens"` // neither read from the cache nor written to it
-	Output   *float64 `json:"output_tokens"`
-	Read     *float64 `json:"cache_read_input_tokens"`
-	Written  *float64 `json:"cache_creation_input_tokens"`
-	Creation *struct {
+	Input    float64 `json:"input_tokens"` // neither read from the cache nor written to it
+	Output   float64 `json:"output_tokens"`
+	Read     float64 `json:"cache_read_input_tokens"`
+	Written  float64 `json:"cache_creation_input_tokens"`
+	Creation struct {
 		Hour float64 `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
-	Details *struct {
+	Details struct {
 		Thinking float64 `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
-// update overwrites the fields that a later event contains.
-func (u *wireUsage) update(v *wireUsage) {
-	if v == nil {
-		return
-	}
-	for _, f := range []struct{ to, from **float64 }{{&u.Input, &v.Input}, {&u.Output, &v.Output}, {&u.Read, &v.Read}, {&u.Written, &v.Written}} {
-		if *f.from != nil {
-			*f.to = *f.from
-		}
-	}
-	if v.Creation != nil {
-		u.Creation = v.Creation
-	}
-	if v.Details != nil {
-		u.Details = v.Details
+// counted takes over what an event contains of the usage. JSON leaves the other fields as they are.
+func (a *assembly) counted(usage json.RawMessage) {
+	if wire.Present(usage) && json.Unmarshal(usage, &a.usage) != nil {
+		a.usage.Input = math.MaxInt32 // that is not credible, so the usage is estimated
 	}
 }
 
 // count returns the usage. Without a credible count from the server it uses an estimate, so that a limit on tokens still holds.
 func (m *model) count(w wireUsage, out llm.Answer, sent int) llm.Usage {
-	number := func(n *float64) int {
-		if n == nil {
-			return 0
-		}
-		return wire.Tokens(*n)
-	}
-	u := llm.Usage{Cached: number(w.Read), Written: number(w.Written), Output: number(w.Output)}
-	u.Input = number(w.Input) + u.Cached + u.Written
+	u := llm.Usage{Cached: wire.Tokens(w.Read), Written: wire.Tokens(w.Written), Output: wire.Tokens(w.Output)}
+	u.Input = wire.Tokens(w.Input) + u.Cached + u.Written
 	if !wire.Credible(float64(u.Input), float64(u.Output), sent, m.Config.MaxOutput) {
 		return m.Config.Price.Of(wire.Estimate(out, sent))
 	}
-	if w.Creation != nil {
-		u.Written1h = min(wire.Tokens(w.Creation.Hour), u.Written)
-	}
-	if w.Details != nil {
-		u.Reasoning = min(wire.Tokens(w.Details.Thinking), u.Output)
-	}
+	u.Written1h = min(wire.Tokens(w.Creation.Hour), u.Written)
+	u.Reasoning = min(wire.Tokens(w.Details.Thinking), u.Output)
 	return m.Config.Price.Of(u)
 }
 

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,11 +60,11 @@ type streamEvent struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
 	Message struct {
-		Usage *wireUsage `json:"usage"`
+		Usage json.RawMessage `json:"usage"`
 	} `json:"message"`
 	Block json.RawMessage `json:"content_block"`
 	Delta piece           `json:"delta"`
-	Usage *wireUsage      `json:"usage"`
+	Usage json.RawMessage `json:"usage"`
 }
 
 // piece is what a delta adds.
@@ -127,7 +128,7 @@ func (a *assembly) unstreamed(err error) error {
 		Type    string            `json:"type"`
 		Content []json.RawMessage `json:"content"`
 		Stop    string            `json:"stop_reason"`
-		Usage   *wireUsage        `json:"usage"`
+		Usage   json.RawMessage   `json:"usage"`
 	}
 	if json.Unmarshal(bytes.ToValidUTF8(body.JSON, []byte("\uFFFD")), &whole) != nil || whole.Type != "message" || whole.Stop == "" {
 		return err
@@ -138,7 +139,7 @@ func (a *assembly) unstreamed(err error) error {
 		}
 		a.byIndex[i].closed = true
 	}
-	a.usage.update(whole.Usage)
+	a.counted(whole.Usage)
 	a.stop = whole.Stop
 	return io.EOF
 }
@@ -160,7 +161,7 @@ func (a *assembly) take(kind string, data []byte) (over bool, err error) {
 	}
 	switch e.Type {
 	case "message_start":
-		a.usage.update(e.Message.Usage)
+		a.counted(e.Message.Usage)
 	case "content_block_start":
 		return false, a.open(e.Index, e.Block)
 	case "content_block_delta":
@@ -170,10 +171,8 @@ func (a *assembly) take(kind string, data []byte) (over bool, err error) {
 			p.closed = true
 		}
 	case "message_delta":
-		a.usage.update(e.Usage)
-		if e.Delta.Stop != "" {
-			a.stop = e.Delta.Stop
-		}
+		a.stop = cmp.Or(e.Delta.Stop, a.stop)
+		a.counted(e.Usage)
 	case "message_stop":
 		return true, nil
 	case "error":

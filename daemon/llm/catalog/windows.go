@@ -54,12 +54,6 @@ func (r Registry) askFor(ctx context.Context, names []string, which func(config.
 	}
 }
 
-// loadable reports whether the window of a section's model depends on how its server has loaded it.
-func (r Registry) loadable(m config.Model) bool {
-	b, _ := r.backend(m.Backend)
-	return b.Loads
-}
-
 // Run asks the servers of the models in use for their windows: at the start, and when other models come into use. It asks servers that load
 // models again every quarter of an hour. It never fails, because every model has a default window.
 func (m *Models) Run(ctx context.Context) error {
@@ -73,7 +67,7 @@ func (m *Models) Run(ctx context.Context) error {
 			m.Registry.askFor(ctx, m.Lineup().Names, func(config.Model) bool { return true })
 		case <-timer.C:
 			if m.Clock.Mono() >= due { // a jump of the wall clock ends a timer early
-				m.Registry.askFor(ctx, m.Lineup().Names, m.Registry.loadable)
+				m.Registry.askFor(ctx, m.Lineup().Names, func(s config.Model) bool { b, _ := m.Registry.backend(s.Backend); return b.Loads })
 				due = m.Clock.Mono() + askWindows
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"time"
 
+	"hob/daemon/llm/wire"
 	"hob/daemon/secret"
 	"hob/daemon/sys"
 )
@@ -89,7 +90,8 @@ func New(c Config) *Account {
 	c.Port = cmp.Or(c.Port, defaultPort)
 	c.LoginTime = cmp.Or(c.LoginTime, defaultLoginTime)
 	c.Patience = cmp.Or(c.Patience, defaultPatience)
-	c.HTTP = client(c.HTTP)
+	c.HTTP = wire.Client(c.HTTP)
+	c.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if c.Redact == nil {
 		c.Redact = &secret.Redactor{}
 	}
@@ -116,17 +118,3 @@ func (a *Account) String() string { return "codex account" }
 
 // GoString hides the contents, too.
 func (a *Account) GoString() string { return a.String() }
-
-// client returns a copy of the given client that follows no redirect. A redirect would send a token to another address.
-func client(given *http.Client) *http.Client {
-	c := http.Client{}
-	if given != nil {
-		c = *given
-	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		t = t.Clone()
-		t.Proxy = nil // the environment's proxy settings are ignored
-		c.Transport = t
-	}
-	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &c
-}

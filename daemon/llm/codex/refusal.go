@@ -10,12 +10,11 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 	"hob/daemon/oauth"
 
 	"golang.org/x/oauth2"
 )
-
-const maxWait = 24 * time.Hour // longest Retry-After that is believed
 
 // reply is a failed request to the server.
 type reply struct {
@@ -41,7 +40,7 @@ func (s *server) sort(err error) reply {
 
 // answered classifies an error response.
 func (s *server) answered(r *oauth2.RetrieveError) reply {
-	out := reply{status: r.Response.StatusCode, wait: s.wait(r.Response.Header)}
+	out := reply{status: r.Response.StatusCode, wait: wire.RetryAfter(r.Response.Header, s.cfg.Now)}
 	out.code, out.words = oauth.Said(r.Body)
 	out.code, out.words = oauth.Clean(s.cfg.Redact.Text(out.code)), oauth.Clean(s.cfg.Redact.Text(out.words))
 	switch code := out.status; {
@@ -112,22 +111,4 @@ func (r reply) text() string {
 		return "HTTP " + strconv.Itoa(r.status)
 	}
 	return strings.Join(parts, ": ")
-}
-
-// wait parses Retry-After in seconds or as a date (RFC 9110, section 10.2.3). A date is compared with the server's own Date, if it sends
-// one.
-func (s *server) wait(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if n, err := strconv.Atoi(v); err == nil {
-		return time.Duration(min(max(n, 0), int(maxWait/time.Second))) * time.Second
-	}
-	at, err := http.ParseTime(v)
-	if err != nil {
-		return 0
-	}
-	base, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		base = s.cfg.Now()
-	}
-	return min(max(at.Sub(base), 0), maxWait)
 }

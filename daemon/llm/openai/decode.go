@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"hob/daemon/sys"
 )
 
 // The types of this file decode what servers send in place of the type that the protocol names.
@@ -168,23 +170,16 @@ func unquoted(b []byte) (string, error) {
 		out.WriteString(s)
 		return err
 	}
-	for i := 1; i < len(b)-1; {
-		half := escaped(b, i)
-		switch {
-		case b[i] != '\\':
-			i++
-		case half == 0:
-			i += 2
-		case utf16.DecodeRune(half, escaped(b, i+6)) != utf8.RuneError:
-			i += 12
-		default:
-			if err := flush(i); err != nil {
-				return "", fmt.Errorf("text: %w", err)
-			}
-			out.Write([]byte{0xE0 | byte(half>>12), 0x80 | byte(half>>6)&0x3F, 0x80 | byte(half)&0x3F}) // #nosec G115 -- 16 bits
-			i += 6
-			start = i
+	for _, at := range escapes().FindAllIndex(b, -1) {
+		half, err := strconv.ParseUint(string(b[at[0]+2:at[1]]), 16, 16)
+		if err != nil || at[1]-at[0] < len(`\ud83d`) {
+			continue // a pair, or another escape
 		}
+		if err := flush(at[0]); err != nil {
+			return "", fmt.Errorf("text: %w", err)
+		}
+		out.Write([]byte{0xE0 | byte(half>>12), 0x80 | byte(half>>6)&0x3F, 0x80 | byte(half)&0x3F}) // #nosec G115 -- 16 bits
+		start = at[1]
 	}
 	if err := flush(len(b) - 1); err != nil {
 		return "", fmt.Errorf("text: %w", err)
@@ -192,17 +187,8 @@ func unquoted(b []byte) (string, error) {
 	return out.String(), nil
 }
 
-// escaped returns the half of a surrogate pair whose escape is at i; 0: none is.
-func escaped(b []byte, i int) rune {
-	if i+6 > len(b) || b[i] != '\\' || b[i+1] != 'u' {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(b[i+2:i+6]), 16, 16)
-	if err != nil || !utf16.IsSurrogate(rune(n)) {
-		return 0
-	}
-	return rune(n)
-}
+// escapes matches the escapes of a JSON string: a surrogate pair, a half of one, or another one.
+var escapes = sys.Regexp(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.`)
 
 // joint joins the pieces of a text, and puts together the two halves of a surrogate pair that came apart.
 type joint struct{ held string }

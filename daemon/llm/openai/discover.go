@@ -82,23 +82,18 @@ func (p Probe) places() []netip.AddrPort {
 		ports = Ports()
 	}
 	var all []netip.AddrPort
-	for _, port := range ports {
-		if place, ok := at(here(), strconv.Itoa(port)); ok {
+	add := func(place netip.AddrPort, ok bool) {
+		if ok && !slices.Contains(all, place) {
 			all = append(all, place)
 		}
+	}
+	for _, port := range ports {
+		add(at(here(), strconv.Itoa(port)))
 	}
 	if p.Env != nil {
-		if place, ok := ollamaHost(p.Env("OLLAMA_HOST")); ok {
-			all = append(all, place)
-		}
+		add(ollamaHost(p.Env("OLLAMA_HOST")))
 	}
-	var once []netip.AddrPort
-	for _, place := range all {
-		if !slices.Contains(once, place) {
-			once = append(once, place)
-		}
-	}
-	return once
+	return all
 }
 
 // ollamaHost parses OLLAMA_HOST: a scheme, a host and a port, each optional (ollama's source, envconfig/config.go). A server on all

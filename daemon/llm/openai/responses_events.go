@@ -95,9 +95,9 @@ type wireEnd struct {
 	Incomplete struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
-	Error  json.RawMessage   `json:"error"`
-	Usage  *responsesUsage   `json:"usage"`
-	Output []json.RawMessage `json:"output"`
+	Error  json.RawMessage           `json:"error"`
+	Usage  optional[*responsesUsage] `json:"usage"`
+	Output []json.RawMessage         `json:"output"`
 }
 
 // newOutput starts an answer that may have the given number of tokens.
@@ -438,7 +438,7 @@ func (o *output) finish(kind string, raw json.RawMessage) error {
 			}
 		}
 	}
-	o.usage, o.end = w.Usage, "completed"
+	o.usage, o.end = w.Usage.value, "completed"
 	if kind == "response.incomplete" {
 		o.end = "incomplete: " + w.Incomplete.Reason
 	}

@@ -278,6 +278,16 @@ func TestResponsesUsage(t *testing.T) {
 	}
 }
 
+// A usage that cannot be read does not cost the answer.
+func TestResponsesUsageOfAnotherType(t *testing.T) {
+	for _, usage := range []string{`"many"`, `[]`, `{"input_tokens":"10","output_tokens":"2"}`} {
+		a, err := open(t, signedIn(canned{body: wire(done(0, messageOf("four")), ended(`,"usage":`+usage))})).Answer(t.Context(), hello(), nil)
+		if err != nil || a.Text != "four" || !a.Usage.Estimated {
+			t.Errorf("%s: %+v, %v", usage, a, err)
+		}
+	}
+}
+
 func TestResponsesUsageIsEstimatedWhenNoneIsSent(t *testing.T) {
 	turn := llmtest.Turn{Answer: llmtest.Use("read", `{"p":1}`), NoUsage: true}
 	turn.Answer.Text, turn.Answer.Reasoning = "12345678", "1234"

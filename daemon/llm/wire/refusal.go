@@ -34,7 +34,7 @@ func (s *Server) refusal(ctx, inner context.Context, res *http.Response, p Post)
 		body = p.Refused(body)
 	}
 	e := refused(res, body, s.Config.APIKey)
-	e.RetryAfter = retryAfter(res.Header, s.Config.Now)
+	e.RetryAfter = RetryAfter(res.Header, s.Config.Now)
 	if page(body) && res.StatusCode < http.StatusInternalServerError {
 		e.Text += checkURL
 	}
@@ -251,9 +251,9 @@ func clean(words, key string) string {
 	return llm.Printable(words, maxText)
 }
 
-// retryAfter reads Retry-After in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds. A date is compared with
+// RetryAfter reads Retry-After in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds. A date is compared with
 // the server's own Date, so that a wrong local clock does no harm.
-func retryAfter(h http.Header, now func() time.Time) time.Duration {
+func RetryAfter(h http.Header, now func() time.Time) time.Duration {
 	// Some servers send milliseconds in addition. They are more exact than the standard's seconds.
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return Span(ms / 1000)

@@ -121,16 +121,22 @@ func OrElse[T int | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// client returns a copy of the configured client, or a new one without a proxy. It is watched as the config says.
-func client(c llm.Config) *http.Client {
+// Client returns a copy of a client, or a new one without a proxy.
+func Client(given *http.Client) *http.Client {
 	web := &http.Client{}
-	if c.HTTP != nil {
-		*web = *c.HTTP
+	if given != nil {
+		*web = *given
 	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
 		t.Proxy = nil // the environment's proxy settings are ignored
 		web.Transport = t
 	}
+	return web
+}
+
+// client returns the client of a config, watched as it says.
+func client(c llm.Config) *http.Client {
+	web := Client(c.HTTP)
 	if c.Watch != nil {
 		web.Transport = c.Watch(web.Transport)
 	}
