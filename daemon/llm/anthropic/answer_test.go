@@ -182,7 +182,7 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for name, first := range map[string]string{
-		"none": "null", "texts": `{"input_tokens":"100","output_tokens":1}`, "a text": `"many"`, "a list": `[]`, "zero": `{"input_tokens":0}`, "huge": `{"input_tokens":1e18}`, "negative": `{"input_tokens":-5,"cache_read_input_tokens":-1}`,
+		"none": "null", "texts": `{"input_tokens":"100","cache_read_input_tokens":500}`, "a text": `"many"`, "a list": `[]`, "zero": `{"input_tokens":0}`, "huge": `{"input_tokens":1e18}`, "negative": `{"input_tokens":-5,"cache_read_input_tokens":-1}`,
 		"a huge cache": `{"input_tokens":5,"cache_read_input_tokens":1e300}`, "beyond all": `{"cache_creation_input_tokens":9007199254740993}`,
 	} {
 		last := `{"output_tokens":0}`
