@@ -79,13 +79,10 @@ type piece struct {
 
 // opened is a block as it begins.
 type opened struct {
-	Type      string          `json:"type"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input"`
-	Text      string          `json:"text"`
-	Thinking  string          `json:"thinking"`
-	Signature string          `json:"signature"`
+	piece
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
 }
 
 // begin makes the assembly ready for a stream.
@@ -200,7 +197,7 @@ func (a *assembly) open(index int, raw json.RawMessage) error {
 	if p.kind == callBlock && wire.Present(o.Input) && string(o.Input) != "{}" {
 		p.body.Write(o.Input)
 	}
-	return a.say(p, piece{Text: o.Text, Thinking: o.Thinking, Signature: o.Signature})
+	return a.say(p, o.piece)
 }
 
 // errOrder is the cause of an error for events in an impossible order.

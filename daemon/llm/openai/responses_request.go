@@ -26,7 +26,7 @@ type responsesRequest struct {
 	ToolChoice      string             `json:"tool_choice,omitempty"`
 	Instructions    string             `json:"instructions,omitempty"`
 	Tools           []responsesTool    `json:"tools,omitempty"`
-	Input           []any              `json:"input"`
+	Input           []inputItem        `json:"input"`
 }
 
 // responsesReasoning asks for a level of thinking, and for a summary that people can read.
@@ -44,12 +44,19 @@ type responsesTool struct {
 	Strict      bool            `json:"strict"` // false: strict schemas must require every property
 }
 
-// The input items are messages, calls, results and reasoning, in the order of the conversation.
-type inputMessage struct {
-	Type    string      `json:"type"`
-	Role    string      `json:"role"`
-	Phase   string      `json:"phase,omitempty"`
-	Content []inputPart `json:"content"`
+// inputItem is a message, a call of an earlier answer, the result of the call with the same id, or earlier reasoning, which only the server that sent it
+// can decrypt; Type says which. They have the order of the conversation.
+type inputItem struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role,omitempty"`
+	Phase     string          `json:"phase,omitempty"`
+	Content   []inputPart     `json:"content,omitempty"`
+	CallID    string          `json:"call_id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments string          `json:"arguments,omitempty"`
+	Output    any             `json:"output,omitempty"` // a text or a list of parts
+	Summary   json.RawMessage `json:"summary,omitempty"`
+	Encrypted string          `json:"encrypted_content,omitempty"`
 }
 
 // inputPart is a text, an image or a file. Text is a pointer because an empty text must be sent, too.
@@ -60,28 +67,6 @@ type inputPart struct {
 	ImageURL string  `json:"image_url,omitempty"`
 	Filename string  `json:"filename,omitempty"`
 	FileData string  `json:"file_data,omitempty"`
-}
-
-// inputCall is a call of an earlier answer.
-type inputCall struct {
-	Type      string `json:"type"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-// inputResult is the result of the call with the same id.
-type inputResult struct {
-	Type   string `json:"type"`
-	CallID string `json:"call_id"`
-	Output any    `json:"output"` // a text or a list of parts
-}
-
-// inputReasoning is earlier reasoning, which only the server that sent it can decrypt.
-type inputReasoning struct {
-	Type      string          `json:"type"`
-	Summary   json.RawMessage `json:"summary"`
-	Encrypted string          `json:"encrypted_content"`
 }
 
 // noInstructions replaces an empty system text: the Codex backend rejects a request without one.
@@ -115,7 +100,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 	}
 	w.CacheKey = cacheKey(r)
 	// The transcript comes last in the body, so that a longer one shares all bytes before it.
-	t := inputItems{m: m, replay: replay, left: wire.MaxFiles, out: make([]any, 0, len(r.Messages))}
+	t := inputItems{m: m, replay: replay, left: wire.MaxFiles, out: make([]inputItem, 0, len(r.Messages))}
 	for _, msg := range r.Messages {
 		if err := t.add(ctx, msg); err != nil {
 			return encoded{}, err
@@ -149,7 +134,7 @@ type inputItems struct {
 	replay bool
 	shows  bool            // it contains an image or a file
 	left   wire.FileBudget // budget for the rest; every request sends all files again
-	out    []any
+	out    []inputItem
 }
 
 // add writes one message as input items.
@@ -163,11 +148,11 @@ func (t *inputItems) add(ctx context.Context, msg llm.Message) error {
 		return err
 	}
 	if msg.Role != llm.ToolRole {
-		t.out = append(t.out, inputMessage{Type: "message", Role: "user", Content: parts})
+		t.out = append(t.out, inputItem{Type: "message", Role: "user", Content: parts})
 		return nil
 	}
 	// A result with files is a list of parts. A plain text is what all servers accept.
-	r := inputResult{Type: "function_call_output", CallID: msg.CallID, Output: parts}
+	r := inputItem{Type: "function_call_output", CallID: msg.CallID, Output: parts}
 	if len(parts) == 1 {
 		r.Output = parts[0].Text
 	}
@@ -177,19 +162,19 @@ func (t *inputItems) add(ctx context.Context, msg llm.Message) error {
 
 // spoken returns an earlier message of the model as items. If this model wrote it, they keep their order; otherwise the text comes first.
 // Reasoning without a following item is left out: the protocol requires the item that it led to.
-func (m *responses) spoken(msg llm.Message, replay bool) []any {
-	var out []any
+func (m *responses) spoken(msg llm.Message, replay bool) []inputItem {
+	var out []inputItem
 	// whole is the length of out up to its last text or call.
 	text, calls, whole := wire.TextOf(msg), msg.Calls, 0
 	say := func(phase string) {
 		if said := text; said != "" {
-			out = append(out, inputMessage{Type: "message", Role: "assistant", Phase: phase, Content: []inputPart{{Type: "output_text", Text: &said}}})
+			out = append(out, inputItem{Type: "message", Role: "assistant", Phase: phase, Content: []inputPart{{Type: "output_text", Text: &said}}})
 			text, whole = "", len(out)
 		}
 	}
 	call := func() {
 		if len(calls) > 0 {
-			out = append(out, inputCall{Type: "function_call", CallID: calls[0].ID, Name: calls[0].Name, Arguments: string(calls[0].Args)})
+			out = append(out, inputItem{Type: "function_call", CallID: calls[0].ID, Name: calls[0].Name, Arguments: string(calls[0].Args)})
 			calls, whole = calls[1:], len(out)
 		}
 	}
@@ -202,7 +187,7 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 		case k.Type == itemCall:
 			call()
 		case k.Encrypted != "" && replay:
-			out = append(out, inputReasoning{Type: itemReasoning, Summary: k.Summary, Encrypted: k.Encrypted})
+			out = append(out, inputItem{Type: itemReasoning, Summary: k.Summary, Encrypted: k.Encrypted})
 		}
 	}
 	// Texts and calls that no raw item covers follow. Items after the last text or call are dropped: reasoning needs a successor.

@@ -16,18 +16,11 @@ import (
 
 // effort translates the config's value into the protocol's. An empty value sends nothing; false means that the value is unknown.
 func effort(thinking string) (string, bool) {
-	switch {
-	case thinking == "off":
+	if thinking == "off" {
 		return "none", true
-	case thinking == "" || thinking != "none" && slices.Contains(efforts(), thinking):
-		return thinking, true
-	default:
-		return "", false
 	}
+	return thinking, slices.Contains([]string{"", "minimal", "low", "medium", "high", "xhigh"}, thinking)
 }
-
-// efforts lists the protocol's levels in rising order.
-func efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh"} }
 
 // effortAt returns the level to send to a backend: the configured one, or the nearest that the backend accepts, preferring the lower.
 // Thinking is turned off only when the config says so. "" sends nothing.
