@@ -322,8 +322,15 @@ func TestCallsAsText(t *testing.T) {
 		{"a bare object", "{\"name\": \"read\", \"arguments\": {}}", "{\"name\": \"read\", \"arguments\": {}}", ""},
 	} {
 		t.Run(c.server, func(t *testing.T) {
+			var single []string
+			for _, r := range c.content {
+				single = append(single, says(string(r)))
+			}
+			bodies := []string{data(append(single, stopped)...)}
 			for cut := range cuts(c.content) {
-				body := data(says(c.content[:cut]), says(c.content[cut:]), stopped)
+				bodies = append(bodies, data(says(c.content[:cut]), says(c.content[cut:]), stopped))
+			}
+			for cut, body := range bodies {
 				got, err := open(t, config(canned{body: body})).Answer(t.Context(), r, nil)
 				if err != nil || got.Text != c.text || short(got.Calls) != c.calls {
 					t.Fatalf("cut at %d: %q and %s, %v", cut, got.Text, short(got.Calls), err)
