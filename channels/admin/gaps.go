@@ -43,25 +43,31 @@ type Missing struct {
 }
 
 // ReadGaps parses a text that String made; "" is empty.
-func ReadGaps(text string) (Gaps, error) {
-	all := Gaps{}
+func ReadGaps(text string) (Gaps, error) { return readStored[ChannelGaps](text, "gaps") }
+
+// String returns the stored form.
+func (g Gaps) String() string { return stored(g) }
+
+// readStored reads what stored has written; "" is empty.
+func readStored[T any](text, what string) (map[string]T, error) {
+	all := map[string]T{}
 	if text == "" {
 		return all, nil
 	}
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return nil, fmt.Errorf("read the gaps of channels: %w", err)
+		return nil, fmt.Errorf("read the %s of channels: %w", what, err)
 	}
 	return all, nil
 }
 
-// String returns the stored form.
-func (g Gaps) String() string {
-	if len(g) == 0 {
+// stored encodes what is known of channels, by name; "": nothing.
+func stored[T any](all map[string]T) string {
+	if len(all) == 0 {
 		return ""
 	}
-	text, err := json.Marshal(g)
+	text, err := json.Marshal(all)
 	if err != nil {
-		panic("admin: " + err.Error()) // strings and numbers can always be encoded
+		panic("admin: " + err.Error()) // strings, numbers and booleans can always be encoded
 	}
 	return string(text)
 }

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -67,27 +66,11 @@ type HealthNotices map[string]HealthNotice
 
 // ReadHealthNotices parses a text that String made; "" is empty.
 func ReadHealthNotices(text string) (HealthNotices, error) {
-	list := HealthNotices{}
-	if text == "" {
-		return list, nil
-	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("read the health notices of channels: %w", err)
-	}
-	return list, nil
+	return readStored[HealthNotice](text, "health notices")
 }
 
 // String returns the stored form.
-func (t HealthNotices) String() string {
-	if len(t) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(t)
-	if err != nil {
-		panic("admin: " + err.Error()) // strings and booleans can always be encoded
-	}
-	return string(text)
-}
+func (t HealthNotices) String() string { return stored(t) }
 
 // Only drops the channels that are not in names.
 func (t HealthNotices) Only(names []string) {

@@ -199,8 +199,5 @@ func (s *Staged) name() string { return filepath.Base(s.place.Path) }
 
 // ignoreMissing drops the error that there was nothing to remove.
 func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return sys.Except(err, fs.ErrNotExist)
 }

@@ -250,28 +250,24 @@ func (s *session) resources(ctx context.Context) (out host.ResourcesOutput, err 
 	if caps := s.conn.InitializeResult().Capabilities; caps == nil || caps.Resources == nil {
 		return out, nil
 	}
+	add := func(r host.Resource) (full bool) {
+		if out.More = len(out.Resources) == maxResources; !out.More {
+			out.Resources = append(out.Resources, r)
+		}
+		return out.More
+	}
 	for r, err := range s.conn.Resources(ctx, nil) {
-		if err != nil {
+		if err != nil || add(host.Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIME: r.MIMEType}) {
 			return out, err
 		}
-		if len(out.Resources) == maxResources {
-			out.More = true
-			return out, nil
-		}
-		out.Resources = append(out.Resources, host.Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIME: r.MIMEType})
 	}
 	for r, err := range s.conn.ResourceTemplates(ctx, nil) {
-		if err != nil {
-			if isAnswer(err) {
-				return out, nil // a server need not have patterns
-			}
+		if isAnswer(err) {
+			return out, nil // a server need not have patterns
+		}
+		if err != nil || add(host.Resource{URI: r.URITemplate, Name: r.Name, Description: r.Description, MIME: r.MIMEType}) {
 			return out, err
 		}
-		if len(out.Resources) == maxResources {
-			out.More = true
-			return out, nil
-		}
-		out.Resources = append(out.Resources, host.Resource{URI: r.URITemplate, Name: r.Name, Description: r.Description, MIME: r.MIMEType})
 	}
 	return out, nil
 }

@@ -100,7 +100,7 @@ func (l *lister) walk() {
 		case errors.Is(err, iofs.ErrNotExist):
 			return nil
 		case err != nil:
-			l.wrong = append(l.wrong, fmt.Sprintf("%s: %v", l.rel(p.Path, path), plain(err)))
+			l.wrong = append(l.wrong, fmt.Sprintf("%s: %v", l.rel(p.Path, path), Plain(err)))
 			return nil
 		case path != p.Path && strings.HasPrefix(e.Name(), "."):
 			if e.IsDir() {
@@ -194,7 +194,7 @@ func read(g *fsguard.Guard, f found, redact func(string) string) (content, bool)
 		return c, false
 	}
 	if err != nil {
-		c.state, c.problem = unreadable, plain(err).Error()
+		c.state, c.problem = unreadable, Plain(err).Error()
 		return c, true
 	}
 	if now, err := fsguard.Look(p.Path); err != nil || now.Size != f.size || now.Changed != f.changed {
@@ -240,8 +240,8 @@ func clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 }
 
-// plain returns an error without the path, which the message already contains.
-func plain(err error) error {
+// Plain returns an error without the path, which the message already contains.
+func Plain(err error) error {
 	if e, ok := errors.AsType[*iofs.PathError](err); ok {
 		return e.Err
 	}

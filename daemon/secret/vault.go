@@ -201,10 +201,7 @@ func (v *Vault) Delete(ctx context.Context, name string) error {
 
 func (v *Vault) remove(ctx context.Context, name string) error {
 	_, err := v.ring.ask(ctx, vaultPatience, func(k Keyring) (string, error) { return "", k.Remove(service, v.account(name)) })
-	if errors.Is(err, ErrNone) {
-		return nil
-	}
-	return err
+	return sys.Except(err, ErrNone)
 }
 
 // account is the account name of a secret in the keyring. It differs between homes.

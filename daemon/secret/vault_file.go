@@ -113,8 +113,5 @@ func (v *Vault) unlink(name string) error {
 
 // absent drops the error that a file does not exist.
 func absent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return sys.Except(err, fs.ErrNotExist)
 }

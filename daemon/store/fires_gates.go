@@ -32,10 +32,7 @@ func kindOfJob(j scheduler.Job) triggerKind {
 func jobKind(tx *Tx, id int64) (triggerKind, error) {
 	k := kindJob
 	err := tx.One("SELECT kind FROM triggers WHERE id = ? AND "+ofJobs, []any{id}, &k)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil // the change that follows reports that the job does not exist
-	}
-	return k, err
+	return k, ignoreNoRows(err) // the change that follows reports that the job does not exist
 }
 
 // Gated lists due slots whose gates can be evaluated now, oldest first, at most one per job. A slot waits while an earlier fire of its job

@@ -1,9 +1,6 @@
 package store
 
 import (
-	"database/sql"
-	"errors"
-
 	"hob/channels"
 	"hob/daemon/event"
 )
@@ -46,8 +43,5 @@ func askerAt(tx *Tx, o event.Out) (trust event.Trust, err error) {
 		return "", nil
 	}
 	err = tx.One("SELECT trust FROM inbox WHERE "+where+" AND reply_to = ? AND person <> '' ORDER BY seq DESC LIMIT 1", []any{o.Cause.ID, o.To}, &trust)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return trust, err
+	return trust, ignoreNoRows(err)
 }

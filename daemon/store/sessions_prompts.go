@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -13,6 +12,7 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
+	"hob/daemon/sys"
 )
 
 // Prompt returns the stable prefix of a session. The first call stores the result of fresh. Later calls
@@ -141,8 +141,5 @@ func (k *keptPrompts) named(row func(query string, args []any, dest ...any) erro
 
 // ignoreNoRows turns sql.ErrNoRows into nil, because a session without a stored prefix is not an error.
 func ignoreNoRows(err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	return err
+	return sys.Except(err, sql.ErrNoRows)
 }

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -70,10 +68,7 @@ func readBudget(tx *Tx) (api.Budget, error) {
 	err := tx.One("SELECT reserved_tokens, used_tokens, reserved_micros, used_micros FROM spend WHERE day = ? AND scope = ?", []any{b.Day, allScope},
 		&b.ReservedTokens, &b.UsedTokens, &b.ReservedMicros, &b.Used)
 	b.Used = api.CostOf(int64(b.Used), b.UsedTokens)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return b, err
+	return b, ignoreNoRows(err)
 }
 
 // warnBudget tells the owner once a day that 80 % of a limit is reached.

@@ -213,13 +213,8 @@ func (l launchd) Control(ctx context.Context, v Verb) ([]Step, error) {
 // check verifies, before anything is changed, that the caller has the right and that launchd has a domain for the service.
 func (l launchd) check(doing string, also func(Spec) error) Step {
 	return Step{check: func(ctx context.Context) error {
-		if err := l.may(l.Spec, doing); err != nil {
+		if err := l.may(l.Spec, doing, also); err != nil {
 			return err
-		}
-		if also != nil {
-			if err := also(l.Spec); err != nil {
-				return err
-			}
 		}
 		_, err := command(ctx, nil, "launchctl", "print", l.domain())
 		var bad *exec.ExitError

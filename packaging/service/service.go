@@ -186,8 +186,8 @@ func (s Spec) scope() string {
 	return "user"
 }
 
-// may rejects a caller without the necessary rights, and says what to type instead.
-func (m Machine) may(s Spec, doing string) error {
+// may rejects a caller without the necessary rights, and says what to type instead. also checks further; nil: nothing.
+func (m Machine) may(s Spec, doing string, also func(Spec) error) error {
 	command := quote([]string{s.Program, "service", doing})
 	switch {
 	case s.System && m.UID != 0:
@@ -196,6 +196,8 @@ func (m Machine) may(s Spec, doing string) error {
 	case !s.System && m.UID == 0 && m.Invoker != "" && m.Invoker != "root":
 		return event.NewFault(event.Clash, "type it without sudo: "+command+"; or for the whole machine: sudo "+command+" --system",
 			"with sudo this would %s root's service, not that of %s", doing, m.Invoker)
+	case also != nil:
+		return also(s)
 	}
 	return nil
 }

@@ -152,13 +152,8 @@ func (s systemd) Control(_ context.Context, v Verb) ([]Step, error) {
 // check verifies, before anything is changed, that the caller has the right and that the manager answers.
 func (s systemd) check(doing string, also func(Spec) error) Step {
 	return Step{check: func(ctx context.Context) error {
-		if err := s.may(s.Spec, doing); err != nil {
+		if err := s.may(s.Spec, doing, also); err != nil {
 			return err
-		}
-		if also != nil {
-			if err := also(s.Spec); err != nil {
-				return err
-			}
 		}
 		return s.answers(ctx)
 	}}

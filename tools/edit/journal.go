@@ -175,8 +175,5 @@ func removeEmpty(made []string) error {
 
 // gone ignores the error that a file does not exist.
 func gone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return sys.Except(err, fs.ErrNotExist)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"sort"
+
+	"hob/daemon/sys"
 )
 
 // errMany says that a text occurs more often than the caller allows.
@@ -146,10 +148,7 @@ func (t *longText) Lines(ctx context.Context, offs ...int64) ([]int, error) {
 		n += newlines(data)
 		return len(data), nil
 	})
-	if errors.Is(err, errDone) {
-		err = nil
-	}
-	return lines, err
+	return lines, sys.Except(err, errDone)
 }
 
 // flattenCuts replaces every CR LF by LF. It also returns the offsets, in the result, of the line

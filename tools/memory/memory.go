@@ -79,15 +79,7 @@ func refusal(path string, err error) error {
 	case errors.Is(err, iofs.ErrPermission):
 		code = tools.Denied
 	}
-	return tools.Refuse(code, hint, "%s: %v", path, plain(err))
-}
-
-// plain returns an error without the path, which the message already contains.
-func plain(err error) error {
-	if e, ok := errors.AsType[*iofs.PathError](err); ok {
-		return e.Err
-	}
-	return err
+	return tools.Refuse(code, hint, "%s: %v", path, index.Plain(err))
 }
 
 // shown prepares a text for one line: it replaces control characters and limits the length.

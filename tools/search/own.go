@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"hob/daemon/sys"
 	"hob/daemon/walk"
 )
 
@@ -47,10 +48,7 @@ func (o own) each(file func(device, inode uint64)) error {
 			}
 		}
 		// Files may disappear during the walk, such as journals of SQLite.
-		if errors.Is(err, iofs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return sys.Except(err, iofs.ErrNotExist)
 	})
 }
 

@@ -40,10 +40,7 @@ func explained(err error) error {
 func readable(dir string) error {
 	return eachFile(dir, func(_ string, f *os.File) error {
 		_, err := io.CopyN(io.Discard, f, 1)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		return err
+		return sys.Except(err, io.EOF)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // recovering answers a panic with a problem and logs it; the others go on.
@@ -92,10 +93,7 @@ func readWithin(w http.ResponseWriter, d time.Duration) error {
 		end = time.Now().Add(d)
 	}
 	err := http.NewResponseController(w).SetReadDeadline(end)
-	if errors.Is(err, http.ErrNotSupported) {
-		return nil
-	}
-	return err
+	return sys.Except(err, http.ErrNotSupported)
 }
 
 // problems turns the router's own "not found" and "method not allowed" into problems. It asks the router first

@@ -11,6 +11,7 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Limits of one request.
@@ -123,10 +124,7 @@ func send(w http.ResponseWriter, status int, kind string, body []byte) {
 // writeWithin bounds the time that the next writes may take.
 func writeWithin(w http.ResponseWriter, d time.Duration) error {
 	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d))
-	if errors.Is(err, http.ErrNotSupported) {
-		return nil
-	}
-	return err
+	return sys.Except(err, http.ErrNotSupported)
 }
 
 // decode reads the one JSON value of a body into v, strictly; an empty body leaves v as it is.
