@@ -139,12 +139,7 @@ func (r *registration) capability(l line) error {
 
 // request asks for the offered capabilities that hob uses. The server accepts or refuses them together.
 func (r *registration) request() error {
-	var list []string
-	for _, name := range wanted() {
-		if r.offered[name] {
-			list = append(list, name)
-		}
-	}
+	list := slices.DeleteFunc(wanted(), func(name string) bool { return !r.offered[name] })
 	if r.needsLogin() {
 		if !r.offered["sasl"] {
 			return errNoSASL(r.session)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
@@ -90,9 +91,7 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 // own returns the params of a method with hob's account, and more params.
 func (c *client) own(more map[string]any) map[string]any {
 	params := map[string]any{"account": c.account}
-	for k, v := range more {
-		params[k] = v
-	}
+	maps.Copy(params, more)
 	return params
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -69,7 +68,7 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 	var notes outputTail
 	cmd.Stderr = &notes
 	// The program must not see hob's secrets.
-	cmd.Env = environment(os.Environ())
+	cmd.Env = sys.Environ()
 	cmd.WaitDelay = endTime
 	ownGroup(cmd)
 	g, begun := sys.NewGroup(c.log, nil), make(chan error, 1)
@@ -118,17 +117,6 @@ func (c *Channel) answers(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// environment returns hob's environment without hob's own variables, which may contain secrets.
-func environment(all []string) []string {
-	var kept []string
-	for _, pair := range all {
-		if !strings.HasPrefix(pair, "HOB_") {
-			kept = append(kept, pair)
-		}
-	}
-	return kept
 }
 
 // outputTail keeps the end of a program's output.

@@ -47,13 +47,8 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	lines := []string{fmt.Sprintf("The bot token belongs to %s (%s) in the workspace %s (%s).", me.User, me.UserID, me.Team, me.TeamID)}
 	// Slack lists the granted scopes in a header of each answer ("Web API", OAuth scopes).
 	has := strings.FieldsFunc(me.Header.Get("X-Oauth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
-	var lacks []string
-	for _, scope := range strings.Fields(scopes) {
-		if len(has) > 0 && !slices.Contains(has, scope) {
-			lacks = append(lacks, scope)
-		}
-	}
-	if len(lacks) > 0 {
+	lacks := slices.DeleteFunc(strings.Fields(scopes), func(scope string) bool { return slices.Contains(has, scope) })
+	if len(has) > 0 && len(lacks) > 0 {
 		return lines, fmt.Errorf("the app lacks the scopes %s: add them at https://api.slack.com/apps under OAuth & Permissions, and install the app again", strings.Join(lacks, ", "))
 	}
 	if len(has) > 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,11 +119,9 @@ func completeBackups(a *cli.App) cobra.CompletionFunc {
 		}
 		var paths []string
 		for _, f := range list {
-			if strings.HasPrefix(f.Path, typed) {
-				paths = append(paths, f.Path)
-			}
+			paths = append(paths, f.Path)
 		}
-		return paths, cobra.ShellCompDirectiveDefault
+		return console.Beginning(paths, typed), cobra.ShellCompDirectiveDefault
 	}
 }
 

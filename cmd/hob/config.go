@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +11,7 @@ import (
 	"hob/config"
 	"hob/daemon/api"
 	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 //go:generate go run hob/cmd/hob config docs --out ../../docs/config.md
@@ -140,15 +140,9 @@ func (k configCommands) complete(_ *cobra.Command, args []string, typed string) 
 	if len(args)%2 == 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var names []string
 	path, err := k.file()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, name := range k.reference().Names(path) {
-		if strings.HasPrefix(name, typed) {
-			names = append(names, name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return console.Beginning(k.reference().Names(path), typed), cobra.ShellCompDirectiveNoFileComp
 }

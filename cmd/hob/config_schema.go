@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"hob/config"
@@ -174,9 +175,7 @@ func limitSchema(k schema.Key, s schemaObject) schemaObject {
 		s["anyOf"] = []any{limits, schemaObject{"const": json.Number(other)}}
 		return s
 	}
-	for name, v := range limits {
-		s[name] = v
-	}
+	maps.Copy(s, limits)
 	return s
 }
 

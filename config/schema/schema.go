@@ -5,6 +5,7 @@ package schema
 import (
 	"encoding"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -264,9 +265,7 @@ func Fields(dst reflect.Value) map[string]reflect.Value {
 		case name == "-" || !f.IsExported():
 		// The fields of an embedded struct without a tag count as fields of dst.
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			for k, v := range Fields(dst.Field(i)) {
-				fields[k] = v
-			}
+			maps.Copy(fields, Fields(dst.Field(i)))
 		case name == "":
 			fields[strings.ToLower(f.Name)] = dst.Field(i)
 		default:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -135,13 +136,9 @@ func (s SignIns) parties(ctx context.Context) (list []oauth.Party) {
 }
 
 // kinds are the kinds with a sign-in that are set up.
-func (s SignIns) kinds() (list []Kind) {
-	for _, k := range s.accounts.Kinds {
-		if k.Linked != nil && s.accounts.Vault.Has(vaultName(k.Name)) {
-			list = append(list, k)
-		}
-	}
-	return list
+func (s SignIns) kinds() []Kind {
+	linked := func(k Kind) bool { return k.Linked != nil && s.accounts.Vault.Has(vaultName(k.Name)) }
+	return slices.DeleteFunc(slices.Clone(s.accounts.Kinds), func(k Kind) bool { return !linked(k) })
 }
 
 // complete completes a sign-in, and reads what the account has. in is the message that the address came with; zero: there was none.

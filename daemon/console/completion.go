@@ -16,21 +16,21 @@ func (f *Form) Complete(args []string, typed string) (words []string, anything b
 		for _, w := range f.valuesOf(flag) {
 			words = append(words, flag+"="+w)
 		}
-		return beginning(words, flag+"="+value), len(words) == 0
+		return Beginning(words, flag+"="+value), len(words) == 0
 	}
 	// The word before is a flag that expects a value.
 	if n := len(args); n > 0 && f.waits(args[n-1]) {
 		words = f.valuesOf(args[n-1])
-		return beginning(words, typed), len(words) == 0
+		return Beginning(words, typed), len(words) == 0
 	}
 	if strings.HasPrefix(typed, "-") {
-		return beginning(f.flags(), typed), false
+		return Beginning(f.flags(), typed), false
 	}
 	if f.spec.Positional == "" || f.positioned(args) {
 		return nil, false
 	}
 	words = f.valuesOf("--" + strings.ReplaceAll(f.spec.Positional, "_", "-"))
-	return beginning(words, typed), len(words) == 0
+	return Beginning(words, typed), len(words) == 0
 }
 
 // valuesOf returns the words that a flag accepts, nil for any text.
@@ -65,7 +65,7 @@ func (f *Form) flags() (list []string) {
 	return list
 }
 
-// beginning returns the words that begin with the typed text.
-func beginning(words []string, typed string) []string {
-	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, typed) })
+// Beginning returns the words that begin with the typed text.
+func Beginning(words []string, typed string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) })
 }

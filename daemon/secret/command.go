@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
 
+	"hob/daemon/sys"
 	"hob/daemon/text"
 )
 
@@ -24,7 +24,7 @@ func command(ctx context.Context, line string) (string, error) {
 	cmd := shell(ctx, line)
 	var out, notes limited
 	cmd.Stdout, cmd.Stderr = &out, &notes
-	cmd.Env = environment(os.Environ())
+	cmd.Env = sys.Environ()
 	// A child that keeps the pipes open after the kill would otherwise block Run for ever.
 	cmd.WaitDelay = time.Second
 	ownGroup(cmd)
@@ -57,17 +57,6 @@ func firstLine(s string) string {
 		return ""
 	}
 	return ": " + text.Shorten(s, 200)
-}
-
-// environment removes the HOB_ variables.
-func environment(all []string) []string {
-	kept := make([]string, 0, len(all))
-	for _, pair := range all {
-		if !strings.HasPrefix(pair, "HOB_") {
-			kept = append(kept, pair)
-		}
-	}
-	return kept
 }
 
 // limited keeps the first maxValue bytes.

@@ -93,13 +93,8 @@ func (s *Service) check(name string, t tree) (head, error) {
 
 // unknown returns the names that are no tool of hob. A skill that was made for another agent may have some, so they are no fault. What a
 // server of MCP offers is not known before it runs.
-func (s *Service) unknown(names []string) (list []string) {
-	for _, n := range names {
-		if !slices.Contains(s.Known, n) && !strings.Contains(n, "__") {
-			list = append(list, n)
-		}
-	}
-	return list
+func (s *Service) unknown(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(s.Known, n) || strings.Contains(n, "__") })
 }
 
 // List lists all skills: those in use and the folders, by name.

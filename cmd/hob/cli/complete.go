@@ -148,18 +148,7 @@ func (a *App) names(ctx context.Context, resource, typed string) []string {
 	for _, row := range rows {
 		list = append(list, cobra.CompletionWithDesc(row.name, console.CellText(row.about)))
 	}
-	return beginning(list, typed)
-}
-
-// beginning keeps the names that begin with what was typed. Some shells filter by themselves, others do not.
-func beginning(list []string, typed string) []string {
-	var fit []string
-	for _, name := range list {
-		if strings.HasPrefix(name, typed) {
-			fit = append(fit, name)
-		}
-	}
-	return fit
+	return console.Beginning(list, typed)
 }
 
 // RowID returns the number of a row; "last" is the newest row.

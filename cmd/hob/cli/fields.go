@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,9 +76,7 @@ func InFlags(text string, fields []scheduler.Field, others map[string]string, en
 			flags[f.Name] = f.FlagName()
 		}
 	}
-	for name, flag := range others {
-		flags[name] = flag
-	}
+	maps.Copy(flags, others)
 	// Only a name at the beginning that is followed like this is a parameter; otherwise it is an ordinary word.
 	if ends == nil {
 		ends = []string{": ", ` "`}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/event"
@@ -25,13 +26,7 @@ func ClassOf(it llm.Item) Class { return Class(it.Trust != event.Owner) }
 
 // Of returns the items of one class.
 func (c Class) Of(items []llm.Item) []llm.Item {
-	var list []llm.Item
-	for _, it := range items {
-		if ClassOf(it) == c {
-			list = append(list, it)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(items), func(it llm.Item) bool { return ClassOf(it) != c })
 }
 
 // trust returns the trust of a summary of this class.
