@@ -39,7 +39,6 @@ func (r PairingRow) StateAt(now time.Time) PairingState {
 		return PairingBound
 	case r.Left > 0 && now.Before(r.Until):
 		return PairingOpen
-	default:
-		return PairingOver
 	}
+	return PairingOver
 }

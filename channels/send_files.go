@@ -114,7 +114,6 @@ func Bytes(n int64) string {
 		return fmt.Sprintf("%d KB", (n+kilo/2)/kilo)
 	case n%mega == 0:
 		return fmt.Sprintf("%d MB", n/mega)
-	default:
-		return fmt.Sprintf("%.1f MB", float64(n)/mega)
 	}
+	return fmt.Sprintf("%.1f MB", float64(n)/mega)
 }

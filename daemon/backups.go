@@ -156,9 +156,8 @@ func backupFault(path string, err error) error {
 		return &event.Fault{Kind: event.Invalid, Text: "there is no folder " + filepath.Dir(path), Hint: hint, Err: err}
 	case errors.Is(err, os.ErrPermission):
 		return &event.Fault{Kind: event.Invalid, Text: "hob may not write to " + filepath.Dir(path), Hint: hint, Err: err}
-	default:
-		return err
 	}
+	return err
 }
 
 // fullDisk turns the system's error of a full disk into a sentence with a hint.

@@ -45,9 +45,8 @@ func (b chatReports) Text(ctx context.Context, topic, arg string) (string, error
 		return text, err
 	case "quiet":
 		return b.quiet(ctx)
-	default:
-		return b.short(ctx)
 	}
+	return b.short(ctx)
 }
 
 // short is the answer to /status: one paragraph, with the parts that need attention only when there are some.
@@ -84,9 +83,8 @@ func plural(n int, one, many string) string {
 		return "no " + many
 	case 1:
 		return "1 " + one
-	default:
-		return fmt.Sprintf("%d %s", n, many)
 	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // queue lists what runs, what waits and what is parked, without the command that asks.

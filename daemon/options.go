@@ -164,9 +164,8 @@ func startFault(home string, err error) error {
 		return err
 	case errors.Is(err, sqlite.ErrNetwork):
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "choose a home on a local disk with --home: SQLite's locks do not hold over a network", Err: err}
-	default:
-		return homeFault(home, err)
 	}
+	return homeFault(home, err)
 }
 
 // exists does not follow links: a link to a missing file exists.

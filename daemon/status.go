@@ -208,9 +208,8 @@ func (d status) judge(ctx context.Context, s *api.Status) string {
 		return "degraded"
 	case s.Thread.Turn != 0:
 		return "busy"
-	default:
-		return "ok"
 	}
+	return "ok"
 }
 
 // unanswered reports whether the last request to each model failed. The built-in interpreter is no model.

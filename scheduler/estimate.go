@@ -103,9 +103,8 @@ func (e Estimate) String() string {
 		return times + ", free"
 	case e.Micros > 0:
 		return times + ", " + about + dollars(e.Micros)
-	default:
-		return times + ", " + about + text.Thousands(e.Tokens) + " tokens"
 	}
+	return times + ", " + about + text.Thousands(e.Tokens) + " tokens"
 }
 
 // dollars formats an amount; below 10 cents with up to four decimals.

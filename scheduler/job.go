@@ -305,7 +305,6 @@ func (j Job) SessionKey() string {
 		return Heartbeat
 	case j.Session == "isolated":
 		return "job:" + j.Name
-	default:
-		return "main"
 	}
+	return "main"
 }

@@ -120,9 +120,8 @@ func (o Overdue) text() string {
 		return fmt.Sprintf("%s: %d missed, one run replaces %d more", o.Job, o.Gone, o.Coalesced)
 	case o.Runs == 0 || o.Late <= NormalDelay:
 		return fmt.Sprintf("%s: %d %s missed", o.Job, missed, pick(missed, "run", "runs"))
-	default:
-		return fmt.Sprintf("%s: %d missed, %d %s", o.Job, missed, o.Runs, ran)
 	}
+	return fmt.Sprintf("%s: %d missed, %d %s", o.Job, missed, o.Runs, ran)
 }
 
 // pick chooses the singular or the plural.

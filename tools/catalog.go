@@ -111,12 +111,11 @@ func (c catalog) run(_ context.Context, call Call, in CatalogInput, _ Intent) (R
 		return c.describe(in)
 	case "call": // the dispatcher has replaced every call of a known tool by the inner call
 		return Fail(NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
-	default:
-		if call.Few {
-			c.specs = slices.Concat(c.specs, c.core)
-		}
-		return c.search(in)
 	}
+	if call.Few {
+		c.specs = slices.Concat(c.specs, c.core)
+	}
+	return c.search(in)
 }
 
 // describe returns the full description of one tool.

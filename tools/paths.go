@@ -70,9 +70,8 @@ func mayName(call Call, p fsguard.Place) bool {
 		return false
 	case fsguard.Workspace:
 		return p.Foreign == ""
-	default:
-		return call.Typed || call.Trust == event.Owner && p.Foreign == ""
 	}
+	return call.Typed || call.Trust == event.Owner && p.Foreign == ""
 }
 
 // NearPath suggests what exists instead: similar names, or the existing part of the path.

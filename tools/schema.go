@@ -54,9 +54,8 @@ func refine(s *jsonschema.Schema, t reflect.Type) error {
 		return refine(s.AdditionalProperties, t.Elem())
 	case reflect.Struct:
 		return refineFields(s, t)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // refineFields refines the schema of each field of a struct.

@@ -176,9 +176,8 @@ func (p *parser) value(at string, depth int) (any, error) {
 		return p.object(at, depth)
 	case json.Delim('['):
 		return p.array(at, depth)
-	default:
-		return tok, nil
 	}
+	return tok, nil
 }
 
 // object reads an object and records repeated names.
@@ -394,9 +393,8 @@ func boolOf(v any) (bool, bool) {
 		return true, true
 	case false, "false":
 		return false, true
-	default:
-		return false, false
 	}
+	return false, false
 }
 
 // wanted describes in words what a schema requires.

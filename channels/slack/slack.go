@@ -119,9 +119,8 @@ func readToken(env channels.Env, key, form, page, ref string) (string, error) {
 		return token, nil
 	case "":
 		return "", fmt.Errorf("%s: the value of %q is not a Slack token; a token looks like %s…", key, ref, form)
-	default:
-		return "", fmt.Errorf("%s: the value of %q begins with %s, which is another kind of token; want one that begins with %s", key, ref, kind, form)
 	}
+	return "", fmt.Errorf("%s: the value of %q begins with %s, which is another kind of token; want one that begins with %s", key, ref, kind, form)
 }
 
 // Forms of Slack's ids.

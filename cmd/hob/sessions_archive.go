@@ -50,9 +50,8 @@ func sessionTrust(s api.Session) string {
 		return "known people's text"
 	case event.Public, event.Machine:
 		return "foreign text"
-	default:
-		return console.OrDash(string(s.Trust))
 	}
+	return console.OrDash(string(s.Trust))
 }
 
 // archiveCommand makes hob sessions archive.

@@ -181,9 +181,8 @@ func modelText(m api.Model, p layout) string {
 		return "- " + name + " · cannot be asked: " + m.Fault
 	case m.Resting != nil:
 		return fmt.Sprintf("%d %s · rests until %s: %s", m.Order, name, p.at(m.Resting.Until), m.Resting.Text)
-	default:
-		return fmt.Sprintf("%d %s · %s", m.Order, name, stateText(m))
 	}
+	return fmt.Sprintf("%d %s · %s", m.Order, name, stateText(m))
 }
 
 // statusDirection is the state of receiving or sending, since when, and its last error.

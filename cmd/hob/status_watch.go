@@ -95,9 +95,8 @@ func printStatusChanges(a *cli.App) func(statusView, json.RawMessage, error) err
 			return a.Text(console.InZone(time.Now(), cli.ZoneOrLocal(s.Zone), true) + " · " + text + "\n")
 		case doc == nil:
 			return a.Document(map[string]string{"error": text})
-		default:
-			return a.Document(doc)
 		}
+		return a.Document(doc)
 	}
 }
 

@@ -85,9 +85,8 @@ func emptyReason(said llm.Answer, info llm.Info) string {
 		return fmt.Sprintf("the model used its whole limit of %d tokens before it said anything (raise max_output_tokens, or lower thinking)", info.MaxOutput)
 	case llm.Filtered:
 		return "the model refused to answer"
-	default:
-		return "the model gave an empty answer"
 	}
+	return "the model gave an empty answer"
 }
 
 // blank reports whether a text has no visible character. Such an answer counts as empty.

@@ -36,9 +36,8 @@ Your way of working is to summarise. Read the whole of what the task names befor
 		return `
 
 Your way of working is to review. Look for mistakes, contradictions and gaps, and check each one in its source before you name it. Answer with a list, the most serious first: path:line, what is wrong, how you know. Say plainly when you found none.`
-	default:
-		return ""
 	}
+	return ""
 }
 
 // ChildSet is the part of a set that sub-agents may use: the tools of childTools whose Spec says that they only read. It

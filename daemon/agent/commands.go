@@ -139,9 +139,8 @@ func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 		return h.Conversations.Retry(ctx, q)
 	case "/model":
 		return h.use(ctx, q, arg)
-	default:
-		return h.runSkill(ctx, q, name, arg)
 	}
+	return h.runSkill(ctx, q, name, arg)
 }
 
 const helpText = `/status  what hob is doing      /queue   what waits
@@ -235,9 +234,8 @@ func parked(n int) string {
 		return "No turn was parked"
 	case 1:
 		return "1 parked turn ended"
-	default:
-		return fmt.Sprintf("%d parked turns ended", n)
 	}
+	return fmt.Sprintf("%d parked turns ended", n)
 }
 
 // approve serves /approve CODE [once|turn|always]. Without a scope the approval is for these calls only.

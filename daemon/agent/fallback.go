@@ -137,9 +137,8 @@ func reason(err error) string {
 		return text + " (hob model list shows what the server has)"
 	case llm.Payment:
 		return text + " (the account at the provider needs money)"
-	default:
-		return text
 	}
+	return text
 }
 
 // mayFallBack reports whether the built-in interpreter may answer: only a message of the owner, not a trigger, only before

@@ -47,9 +47,8 @@ func marks(ctx context.Context, j Judged, taint string, limited bool, since time
 		return marksOfPaths(j, byTainted)
 	case limited:
 		return append(marksOfPaths(j, byLimited), marksOfTraces(ctx, j, since)...)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // marksOfPaths marks the files that a call names. For a shell command it returns nothing: that tool finds the written files itself.

@@ -126,9 +126,8 @@ func (r *run) interrupted(ctx context.Context, st turn.Snapshot, err error) erro
 	case errors.Is(err, errDeadline):
 		why := fmt.Sprintf("it ran for %s, the limit of one turn", st.Limits.Running)
 		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: why})
-	default:
-		return err
 	}
+	return err
 }
 
 // stopReason is the text for a stopped turn. A sub-agent may also be stopped by its parent, so its text names nobody.

@@ -133,9 +133,8 @@ func (l *SubagentPool) step(ctx context.Context, id int64) error {
 	case errors.Is(err, turn.ErrStale):
 		l.Thread.Log.Warn("the sub-agent was ended elsewhere while it ran", "turn", id)
 		return nil
-	default:
-		return fmt.Errorf("turn %d: %w", id, err)
 	}
+	return fmt.Errorf("turn %d: %w", id, err)
 }
 
 // halt cancels the sub-agents that Children.Halted lists.

@@ -395,9 +395,8 @@ func (r toolCalls) probe(ctx context.Context, a turn.Probe) error {
 		return r.resolve(ctx, turn.Unknown(a.Step, a.Call))
 	case took:
 		return r.done(ctx, a.Step, j, tools.Result{Content: "done (hob was interrupted right after; it checked that the effect is there)"})
-	default:
-		return r.execute(ctx, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
 	}
+	return r.execute(ctx, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
 }
 
 // resolve gives a call a result without running it.

@@ -117,9 +117,8 @@ func textKind(name string) string {
 		return "text/calendar" // RFC 5545
 	case ".vcf":
 		return "text/vcard" // RFC 6350
-	default:
-		return anyText
 	}
+	return anyText
 }
 
 // IsPicture reports whether a type is an image that models accept. These types are detected from the first bytes.

@@ -137,9 +137,8 @@ func Kind(m fs.FileMode) string {
 		return "a socket"
 	case m&fs.ModeDevice != 0:
 		return "a device"
-	default:
-		return "a special file"
 	}
+	return "a special file"
 }
 
 // closeRoot closes a folder that was only read, so an error loses nothing.

@@ -56,9 +56,8 @@ func writable(p Place, only bool) error {
 		return fmt.Errorf("%w: it is %s", ErrRegular, Kind(p.Info.Mode()))
 	case only:
 		return ErrExists
-	default:
-		return nil
 	}
+	return nil
 }
 
 // parent makes and opens the folder of a place, or returns ErrMoved if another one has taken its place since Resolve.

@@ -86,7 +86,6 @@ func priority(level slog.Level) int {
 		return 4
 	case level >= slog.LevelInfo:
 		return 6
-	default:
-		return 7
 	}
+	return 7
 }

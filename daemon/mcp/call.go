@@ -115,9 +115,8 @@ func (s *session) reason(err error) error {
 	switch {
 	case why != "" && (service || s.wire.charge(0) != nil): // hob has ended it, or it has answered something else
 		return errors.New(why)
-	default:
-		return fmt.Errorf("%w before it answered%s", errEnded, because(why))
 	}
+	return fmt.Errorf("%w before it answered%s", errEnded, because(why))
 }
 
 func because(why string) string {

@@ -257,9 +257,8 @@ func (v *server) goes() string {
 		return "a program without the sandbox"
 	case v.conf.Network:
 		return "a program with network"
-	default:
-		return "a program without network"
 	}
+	return "a program without network"
 }
 
 // line is the command line or the address. Of secrets in it there are 4 digits of their hashes, see setting.
@@ -468,9 +467,8 @@ func noQuote(c rune) rune {
 		return '"'
 	case strings.ContainsRune("‘’‚‛❛❜′‵ʹˈ", c):
 		return '\''
-	default:
-		return c
 	}
+	return c
 }
 
 // longestQuestion limits the characters of a question. Nobody reads more than that in a chat, and some channels cannot send it.

@@ -97,9 +97,8 @@ func hidden(text []rune, i int) bool {
 		return true
 	case unicode.In(c, unicode.Mn, unicode.Me):
 		return !ownMark(text, i)
-	default:
-		return styled(c)
 	}
+	return styled(c)
 }
 
 // Invisible reports whether a character leaves no mark on paper, so that it could carry what a reader does not see: a control or line break, a
@@ -131,9 +130,8 @@ func styled(c rune) bool {
 	switch {
 	case c >= 0x1d400 && c <= 0x1d7ff, c >= 0x2100 && c <= 0x214f && unicode.IsLetter(c), c >= 0x2160 && c <= 0x2188, c >= 0xfb00 && c <= 0xfb06:
 		return true
-	default:
-		return c >= 0xff21 && c <= 0xff3a || c >= 0xff41 && c <= 0xff5a || strings.ContainsRune("ſƖɑɡɩɪʀʏᴄᴏᴠᴡᴢꞮ", c)
 	}
+	return c >= 0xff21 && c <= 0xff3a || c >= 0xff41 && c <= 0xff5a || strings.ContainsRune("ſƖɑɡɩɪʀʏᴄᴏᴠᴡᴢꞮ", c)
 }
 
 // lookalikes are the letters of other scripts that look like ASCII letters.

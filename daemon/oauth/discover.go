@@ -299,9 +299,8 @@ func style(registered, secret string, offered []string) oauth2.AuthStyle {
 		return oauth2.AuthStyleInParams
 	case registered == "" && slices.Contains(offered, "client_secret_post") && !slices.Contains(offered, "client_secret_basic"):
 		return oauth2.AuthStyleInParams
-	default:
-		return oauth2.AuthStyleInHeader
 	}
+	return oauth2.AuthStyleInHeader
 }
 
 // failed makes an error for the owner of one of a library, which may quote the server.

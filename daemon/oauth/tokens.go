@@ -203,9 +203,8 @@ func (t *tokens) revoke(ctx context.Context, c Config) string {
 		return host + " has taken the tokens back"
 	case refused == "access_token" && t.Refresh != "": // a server need not offer more (RFC 7009, section 2)
 		return host + " has taken the refresh token back, not the other one, which is good until it ends by itself"
-	default:
-		return host + " did not take the tokens back: end hob's access in your account there"
 	}
+	return host + " did not take the tokens back: end hob's access in your account there"
 }
 
 // takeBack revokes one token.

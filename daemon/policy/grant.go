@@ -96,9 +96,8 @@ func binds(i tools.Intent, s tools.Scope) bool {
 		return len(i.Addresses) > 0
 	case servers:
 		return i.Effect == tools.Read
-	default:
-		return columnOf(s) == reading // the request goes to the owner's own account only
 	}
+	return columnOf(s) == reading // the request goes to the owner's own account only
 }
 
 // Right is a permission that the owner gave to a job, a watch or a webhook when creating it. It turns "ask" into "allow" for its runs,
@@ -124,9 +123,8 @@ func ParseRight(s string) (Right, error) {
 		return r, nil
 	case (kind == "message" || kind == "mcp") && to != "", kind == "account" && accountRight().MatchString(to):
 		return r, nil
-	default:
-		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, net:HOST:PORT, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, account:NAME or account:NAME:write", s)
 	}
+	return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, net:HOST:PORT, read:PATH, write:PATH, message:ADDRESS, mcp:SERVER, account:NAME or account:NAME:write", s)
 }
 
 // Rights parses a comma-separated list and returns each right in the form that ParseRight reads. absolute resolves the path of a read or
@@ -204,9 +202,8 @@ func covered(c Case, col column) bool {
 			}
 		}
 		return wrote
-	default:
-		return false
 	}
+	return false
 }
 
 // covers reports whether there is a right for each of all.
@@ -234,9 +231,8 @@ func mayRead(c Case, p tools.Path) bool {
 		return true
 	case tools.RootRW, tools.RootRO, tools.Outside:
 		return within(c, "read", p.Path) || matchesGlob(c, p.Path)
-	default:
-		return false
 	}
+	return false
 }
 
 // within reports whether a right of a kind names the path or a folder above it.

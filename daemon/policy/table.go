@@ -24,9 +24,8 @@ func rowOf(c Case) row {
 		return others
 	case c.Tainted:
 		return tainted
-	default:
-		return owner
 	}
+	return owner
 }
 
 // column says what a call would do.
@@ -67,9 +66,8 @@ func columnOf(s tools.Scope) column {
 		return reading
 	case tools.AccountWrite:
 		return changing
-	default:
-		return itself
 	}
+	return itself
 }
 
 // cell is one field of the table: the condition that allows a call, and the verdict for all other calls.
@@ -168,9 +166,8 @@ func remedy(c Case, r row, col column, line string) string {
 		return "/approve CODE always, or --allow exec for a job" // no sandbox of this machine covers another machine
 	case col == shell:
 		return `a working sandbox ([tools.exec] sandbox), or --allow exec for a job`
-	default:
-		return ""
 	}
+	return ""
 }
 
 // fault says why a condition does not hold, and which config line or command would allow the call. The zero fault means that it holds.
@@ -287,9 +284,8 @@ func publicWeb(c Case) fault {
 		return fault{why: "it reaches a private network"}
 	case len(c.Intent.Hosts) == 0 && !c.Intent.Sandboxed:
 		return fault{why: "it reaches the network at an unknown address"}
-	default:
-		return fault{}
 	}
+	return fault{}
 }
 
 // addressesTheOwnerGave requires that every web address appears, character by character, in the owner's own messages. The part after the

@@ -440,7 +440,6 @@ func sessionKind(key string, trust event.Trust) string {
 		return kind
 	case trust == event.Owner:
 		return "chat"
-	default:
-		return "thread"
 	}
+	return "thread"
 }

@@ -38,9 +38,8 @@ func (w Waiting) Next(boundary []string) (command, input turn.Queued, resumed in
 		return command, input, w.Turn
 	case best.In.Kind == event.Command:
 		return best, input, 0
-	default:
-		return command, best, 0
 	}
+	return command, best, 0
 }
 
 // behind reports whether a command waits behind one of the same conversation that is not of the boundary.

@@ -94,9 +94,8 @@ func askCompaction(ctx context.Context, tx *Tx, name, matters string) error {
 		return nothingToCover("the conversation is empty", "")
 	case slices.ContainsFunc(items, func(it llm.Item) bool { return it.Kind != llm.Summary }):
 		return nothingToCover("a turn waits, and nothing before it is left to summarise", l.Blocks(0))
-	default:
-		return nothingToCover("all of the conversation is summarised already", "")
 	}
+	return nothingToCover("all of the conversation is summarised already", "")
 }
 
 // Compact records that a live session, given by its key or id, must be summarised before its next request to a model. matters says what the

@@ -146,9 +146,8 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 		return endOut(tx, "cancelled", v.Reason, append([]int64{d.Outbox}, v.With...))
 	case channels.Expired:
 		return endOut(tx, "expired", v.Reason, []int64{d.Outbox})
-	default:
-		return endOut(tx, "dead", v.Reason, []int64{d.Outbox})
 	}
+	return endOut(tx, "dead", v.Reason, []int64{d.Outbox})
 }
 
 // endOut ends rows in a final state. A draft gives up its key, so that the final text can use it.

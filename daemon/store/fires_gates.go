@@ -81,9 +81,8 @@ func (d Jobs) Judge(ctx context.Context, v gate.Verdict) error {
 		// The gate could not be evaluated.
 		case scheduler.OutcomeFailed:
 			return errors.Join(backOffTrigger(tx, v.Job, v.Reason), tellGateFailed(tx, v))
-		default:
-			return gateClosed(tx, v.Job)
 		}
+		return gateClosed(tx, v.Job)
 	})
 }
 

@@ -88,9 +88,8 @@ func (d Jobs) Job(ctx context.Context, id int64) (scheduler.Job, error) {
 		return scheduler.Job{}, event.NewFault(event.Missing, "hob cron list shows them", "there is no job %d", id)
 	case list[0].Spec == "" && list[0].Broken != "":
 		return list[0], fmt.Errorf("%w: %s", scheduler.ErrUnreadable, strings.TrimPrefix(list[0].Broken, unreadable))
-	default:
-		return list[0], nil
 	}
+	return list[0], nil
 }
 
 // JobNamed returns a live job by its name or id. A name wins over an id.

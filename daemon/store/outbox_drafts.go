@@ -157,9 +157,8 @@ func (d DraftFacts) Decide() DraftSteps {
 		return DraftSteps{} // an ordinary message has the key already
 	case d.At == d.To:
 		return DraftSteps{Fill: true}
-	default:
-		return DraftSteps{Close: true, TakeOver: d.Edits}
 	}
+	return DraftSteps{Close: true, TakeOver: d.Edits}
 }
 
 // fillDraftRow turns a draft into a message. A draft that the owner has dropped stays dropped, but keeps the text in case of a retry. A
@@ -195,9 +194,8 @@ func draftClosing(state turn.Status) string {
 		return "Stopped."
 	case turn.Dead:
 		return "I had to give this up."
-	default:
-		return "I have nothing to add."
 	}
+	return "I have nothing to add."
 }
 
 // endDraft closes the draft of a turn that ended without a final text.

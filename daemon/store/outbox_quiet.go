@@ -33,9 +33,8 @@ func DelayRule(o event.Out, to event.Address, owner bool) string {
 		return waitsQuiet
 	case o.Cause.Kind == event.ByCommand || o.Cause.Kind == event.ByNotice:
 		return ""
-	default:
-		return waitsCancel
 	}
+	return waitsCancel
 }
 
 // QuietUntil decides how long a message to the owner waits, and why. A message with a delay of its own that ends in a quiet time waits for its
@@ -79,9 +78,8 @@ func delayOf(tx *Tx, o event.Out, to event.Address) (until time.Time, waits stri
 		}
 		until, waits = CancelDelayUntil(tx.core.opt.Config().CancelDelay, last, tx.Now, o.NotBefore)
 		return until, waits, nil
-	default:
-		return o.NotBefore, "", nil
 	}
+	return o.NotBefore, "", nil
 }
 
 // announce tells the owner about a held message to somebody else, if the config says so.

@@ -227,9 +227,8 @@ func tryCode(tx *Tx, channel, account string, m channels.Message) (channels.Trie
 		return tried, wrongCode(tx, p, m)
 	case channels.Bound:
 		return tried, bindPairing(tx, p, account, m.ID)
-	default:
-		return tried, nil
 	}
+	return tried, nil
 }
 
 // wrongCode uses up one try.

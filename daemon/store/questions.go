@@ -160,9 +160,8 @@ func followAnswer(tx *Tx, q turn.Question) error {
 	case q.Answer == turn.AnswerAlways && q.Pattern != "":
 		_, err := tx.Insert(`INSERT INTO grants (tool, pattern, question, created, tainted) SELECT ?, ?, id, ?, tainted FROM questions WHERE id = ?`, q.Tool, q.Pattern, sqlite.Micros(tx.Now), q.ID)
 		return err
-	default:
-		return nil
 	}
+	return nil
 }
 
 // Answer is an answer to a question. It comes from a command in chat, a button, or the command line.

@@ -77,9 +77,8 @@ func askHint(q turn.Question, code string, buttons bool) string {
 		return "(Answer here, or from elsewhere: /answer " + code + " TEXT)"
 	case buttons:
 		return "(or answer in words; from elsewhere: /answer " + code + " TEXT)"
-	default:
-		return "(Answer with the number or in words; from elsewhere: /answer " + code + " NUMBER)"
 	}
+	return "(Answer with the number or in words; from elsewhere: /answer " + code + " NUMBER)"
 }
 
 // chosenOption turns an answer in numbers into the labels of the chosen options. Any other text stays as it is, and so do answers to a question
@@ -121,9 +120,8 @@ func acceptedAnswer(q turn.Question, text string) (string, bool) {
 		return text, q.Subject == turn.AboutAsk || slices.Contains(q.Options, text)
 	case text == yes || len(q.Options) == 2 && strings.EqualFold(text, q.Options[0]):
 		return yes, true
-	default:
-		return no, text == no || len(q.Options) == 2 && strings.EqualFold(text, q.Options[1])
 	}
+	return no, text == no || len(q.Options) == 2 && strings.EqualFold(text, q.Options[1])
 }
 
 // optionNumber precedes the number of an option, so that it differs from an option with that label.

@@ -129,7 +129,6 @@ func (t titleSource) title(session event.Trust) (string, event.Trust) {
 		return api.Title(t.Text), event.Owner
 	case t.Trust == event.Machine: // the owner has named his webhooks and watches
 		return api.Title(t.Sender), event.Owner
-	default:
-		return api.Title(t.Sender), cmp.Or(t.Trust, event.Owner)
 	}
+	return api.Title(t.Sender), cmp.Or(t.Trust, event.Owner)
 }

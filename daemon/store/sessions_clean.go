@@ -133,9 +133,8 @@ func (e transcriptEntry) line() string {
 		return e.tool + " answered: " + shortened(e.text)
 	case "text":
 		return "You: " + shortened(e.text)
-	default:
-		return shortened(e.text)
 	}
+	return shortened(e.text)
 }
 
 // handle returns the placeholder for a foreign entry that is left out of a clean transcript. It has the entry's number, so that the model

@@ -31,9 +31,8 @@ func (k triggerKind) listed() string {
 		return "hob watch list"
 	case kindHook:
 		return "hob hook list"
-	default:
-		return "hob cron list"
 	}
+	return "hob cron list"
 }
 
 // noun returns the name of the kind for people.
@@ -43,9 +42,8 @@ func (k triggerKind) noun() string {
 		return "webhook"
 	case kindHeartbeat:
 		return "job"
-	default:
-		return string(k)
 	}
+	return string(k)
 }
 
 // titled returns the noun for the beginning of a sentence.

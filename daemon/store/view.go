@@ -45,9 +45,8 @@ func whereFilter(f event.Filter, state, name string) string {
 		return state
 	case f.Name != "":
 		return name
-	default:
-		return "true"
 	}
+	return "true"
 }
 
 // hasID selects the row whose id is the text ?1, by its primary key.

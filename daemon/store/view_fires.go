@@ -35,9 +35,8 @@ func fireState(state string) string {
 		return "f.outcome = 'ran' AND f.limit_us > 0 AND f.late_us > f.limit_us"
 	case string(scheduler.OutcomeFailed), string(scheduler.OutcomeMissed), string(scheduler.OutcomeCoalesced), string(scheduler.OutcomeSkipped):
 		return "f.outcome = ?1 AND f.outcome NOT IN ('', 'ran')"
-	default:
-		return "f.state = ?1 AND f.state <> 'done'"
 	}
+	return "f.state = ?1 AND f.state <> 'done'"
 }
 
 // FireRow finds a slot by its number.

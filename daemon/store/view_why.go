@@ -102,11 +102,10 @@ func (c *causeChain) cause(ctx context.Context, by event.Cause) error {
 		return c.inboxNode(ctx, "seq = ?", by.ID)
 	case event.ByFire:
 		return c.fireNode(ctx, by.ID)
-	// A notice has no cause in another table: the chain ends here.
-	default:
-		c.add(api.Node{Kind: "notice", ID: by.ID, Title: "hob itself had to tell you"})
-		return nil
 	}
+	// A notice has no cause in another table: the chain ends here.
+	c.add(api.Node{Kind: "notice", ID: by.ID, Title: "hob itself had to tell you"})
+	return nil
 }
 
 // questionNode adds the question that the message asks, and then the turn that asked it. A question without a turn comes from hob itself,

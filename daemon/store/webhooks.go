@@ -135,9 +135,8 @@ func sentBefore(tx *Tx, h webhook.Hook, in event.In, content string) (string, er
 		return in.ExtID, nil
 	case err != nil:
 		return "", fmt.Errorf("look for the same content: %w", err)
-	default:
-		return id, nil
 	}
+	return id, nil
 }
 
 // noteWebhookContent stores the hash of a delivery and deletes the outdated ones.

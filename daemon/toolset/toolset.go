@@ -203,9 +203,8 @@ func (k Set) carries(s tools.Spec, rest bool) bool {
 		return false
 	case slices.Contains(k.core, "*"):
 		return s.Name != tools.CatalogTool || rest // without a rest it would have nothing to offer
-	default:
-		return s.Name == tools.CatalogTool || named(k.core, s.Name)
 	}
+	return s.Name == tools.CatalogTool || named(k.core, s.Name)
 }
 
 // parted splits the tools into deferred ones and those that every request contains.

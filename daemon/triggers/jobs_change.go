@@ -187,9 +187,8 @@ func (s Jobs) Alter(ctx context.Context, view scheduler.View, v automation.Verb,
 			return view, nil, tools.Refuse(tools.ConfigError, "connect one with: hob setup", "the heartbeat cannot run: no model is connected")
 		}
 		return view, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, key, s.Now())}, nil
-	default:
-		return view, nil, fmt.Errorf("unknown verb %q", v)
 	}
+	return view, nil, fmt.Errorf("unknown verb %q", v)
 }
 
 // resume continues a job with its next slot from now. Slots during the pause are not caught up.

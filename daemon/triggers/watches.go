@@ -192,9 +192,8 @@ func (s Watches) Alter(_ context.Context, view filewatch.View, v automation.Verb
 		}
 		view.Paused = paused
 		return view, filewatch.Pause{ID: view.ID, Paused: paused}, nil
-	default:
-		return view, nil, fmt.Errorf("unknown verb %q", v)
 	}
+	return view, nil, fmt.Errorf("unknown verb %q", v)
 }
 
 // readable returns the rights to read the watched files. The runs of a watch are untrusted, so they need these rights: the owner has named these

@@ -120,10 +120,9 @@ func (d *Webhooks) verify(ctx context.Context, h webhook.Hook, lines string, r w
 		return api.WebhookReply{}
 	case errors.Is(err, webhook.ErrUnsigned), errors.Is(err, webhook.ErrForged), errors.Is(err, webhook.ErrStale):
 		return d.refuse(ctx, h, http.StatusUnauthorized, err)
-	default:
-		d.Log.ErrorContext(ctx, "webhook", "name", h.Name, "refused", "its secret cannot be used", "err", err)
-		return resting()
 	}
+	d.Log.ErrorContext(ctx, "webhook", "name", h.Name, "refused", "its secret cannot be used", "err", err)
+	return resting()
 }
 
 // refuse answers with the reason and logs it. The content of the request is not kept.

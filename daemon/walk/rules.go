@@ -34,9 +34,8 @@ func RuleFile(name string) RuleFiles {
 		return DotRules
 	case ".rgignore":
 		return GrepRules
-	default:
-		return 0
 	}
+	return 0
 }
 
 // Rules holds the rules of a folder and points to those of the folders above. nil means no rules. A Rules value never changes.

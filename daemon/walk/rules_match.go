@@ -198,7 +198,6 @@ func named(name string, b byte) (in, known bool) {
 		return upper, true
 	case "xdigit":
 		return digit || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F', true
-	default:
-		return false, false
 	}
+	return false, false
 }

@@ -111,9 +111,8 @@ func (r *rule) matches(path, name string, folder bool) bool {
 		return text == r.text
 	case suffix:
 		return strings.HasSuffix(text, r.text[1:])
-	default:
-		return match(r.text, text)
 	}
+	return match(r.text, text)
 }
 
 // verdict returns the decision of the last rule that matches.

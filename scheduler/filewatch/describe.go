@@ -92,9 +92,8 @@ func past(k Kind) string {
 		return "removed"
 	case Rename:
 		return "renamed"
-	default:
-		return "changed"
 	}
+	return "changed"
 }
 
 // counted returns the numbers of changes by kind: "2 created, 1 removed".

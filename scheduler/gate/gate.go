@@ -75,9 +75,8 @@ func byCommand(g scheduler.Gate, last string, out Output) partResult {
 		return partResult{opened: "the command ended with code 0"}
 	case out.Hash == last:
 		return partResult{closed: unchanged}
-	default:
-		return partResult{opened: "the command's output is new"}
 	}
+	return partResult{opened: "the command's output is new"}
 }
 
 // byPage judges a web page. ETags are not trusted where contents can be compared: some servers give one content several ETags, or two

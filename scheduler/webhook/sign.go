@@ -69,9 +69,8 @@ func (h Hook) signature(key []byte, r Request, now string) string {
 		return "v0=" + hex.EncodeToString(sum("v0:"+r.Header.Get("X-Slack-Request-Timestamp")+":"))
 	case Stripe:
 		return "t=" + now + ",v1=" + hex.EncodeToString(sum(now+"."))
-	default:
-		return "sha256=" + hex.EncodeToString(sum(""))
 	}
+	return "sha256=" + hex.EncodeToString(sum(""))
 }
 
 // Sample returns a small payload of the kind for a test. id identifies the delivery where the form has it in the body. No two samples have

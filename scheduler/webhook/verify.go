@@ -144,9 +144,8 @@ func (h Hook) claim(head http.Header) (claim, bool) {
 		return claim{content: [3]string{"v0:", at, ":"}, signatures: []string{s}, at: at, encode: hex.EncodeToString}, ok && digits(at)
 	case Stripe:
 		return stripeClaim(only(head, "Stripe-Signature"))
-	default:
-		return plainClaim(h.plain(head), false)
 	}
+	return plainClaim(h.plain(head), false)
 }
 
 // standardClaim reads webhook-id, webhook-timestamp and webhook-signature ("v1,BASE64 v1,BASE64"), or the same under the older names

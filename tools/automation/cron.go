@@ -254,9 +254,8 @@ func (c cron) run(ctx context.Context, call tools.Call, in CronInput, _ tools.In
 	switch in.Action {
 	case "update":
 		return c.plan(ctx, call, in, job, "changed")
-	default:
-		return c.alter(ctx, call, job, Verb(in.Action))
 	}
+	return c.alter(ctx, call, job, Verb(in.Action))
 }
 
 // foreign returns why the result is foreign text, "" if it is not. It is foreign if a listed prompt was written, or a listed run took

@@ -117,9 +117,8 @@ func (s *changeSet) section(sec patch.Section) (string, error) {
 		}
 		f.now, f.exists = nil, false
 		return "D " + tools.ShownPath(sec.Path), nil
-	default:
-		return s.update(sec)
 	}
+	return s.update(sec)
 }
 
 // absent is the error of a section whose file does not exist.

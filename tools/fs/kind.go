@@ -88,9 +88,8 @@ func formatOf(name string, head []byte, other bool) (format, kind string) {
 		return formatWord, kind
 	case picture.Known(head):
 		return formatImage, kind
-	default:
-		return "", kind
 	}
+	return "", kind
 }
 
 // wordDocument is the kind that leads to the text of a Word document.
@@ -132,7 +131,6 @@ func zipKind(name string) string {
 		return "an EPUB book"
 	case ".jar", ".apk":
 		return "a Java or Android archive"
-	default:
-		return "a zip archive"
 	}
+	return "a zip archive"
 }

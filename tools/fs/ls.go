@@ -131,9 +131,8 @@ func (l lister) descend(ctx context.Context, out *LsOutput, p fsguard.Place, nam
 		return ""
 	case errors.Is(err, fsguard.ErrState):
 		return "not listed: hob's own state"
-	default:
-		return "not listed: " + tools.PlainPath(err)
 	}
+	return "not listed: " + tools.PlainPath(err)
 }
 
 // names lists the entries of one folder, folders first.
@@ -206,9 +205,8 @@ func typeName(m iofs.FileMode) string {
 		return "pipe"
 	case m&iofs.ModeSocket != 0:
 		return "socket"
-	default:
-		return "device"
 	}
+	return "device"
 }
 
 // table formats the listing for the model, with times in the owner's zone.
@@ -245,9 +243,8 @@ func (e Entry) name() string {
 		return tools.ShownPath(e.Path) + "/"
 	case "link":
 		return tools.ShownPath(e.Path) + " -> " + tools.ShownPath(e.Target)
-	default:
-		return tools.ShownPath(e.Path)
 	}
+	return tools.ShownPath(e.Path)
 }
 
 // note returns why a folder was not listed, in brackets.

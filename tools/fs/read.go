@@ -174,10 +174,9 @@ func (r reader) open(ctx context.Context, call tools.Call, in ReadInput, p fsgua
 			return s.from(ctx, in, encoding.Reader(f), 0)
 		}
 		return r.text(ctx, in, f, s)
-	default:
-		// PDF, Word and notebooks are decoded in the helper process.
-		return r.document(ctx, in, f, s)
 	}
+	// PDF, Word and notebooks are decoded in the helper process.
+	return r.document(ctx, in, f, s)
 }
 
 // text shows a text file.

@@ -60,9 +60,8 @@ func (r reader) keep(ctx context.Context, call tools.Call, p fsguard.Place, name
 		return r.deps.Artifacts.KeepForeign(ctx, name, p.Foreign, data)
 	case call.Tainted:
 		return r.deps.Artifacts.KeepForeign(ctx, name, "a turn that had read foreign text", data)
-	default:
-		return r.deps.Artifacts.Keep(ctx, name, data)
 	}
+	return r.deps.Artifacts.Keep(ctx, name, data)
 }
 
 // document shows a document as text. Offset and limit count the lines of that text.

@@ -3,32 +3,14 @@ package runtime
 import (
 	"context"
 	"os"
-	osexec "os/exec"
 	"strings"
 	"syscall"
 	"time"
-
-	"hob/daemon/fsguard"
 )
-
-// enter checks the folder once more right before the start.
-func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err error) {
-	root, err := g.Folder(p)
-	if err != nil {
-		return "", nil, err
-	}
-	return p.Path, func() { _ = root.Close() }, nil
-}
-
-func widen(*os.File) {}
 
 func attributes(_, _ bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
-
-func awaitExit(cmd *osexec.Cmd) error { return cmd.Wait() }
-
-func reap(*osexec.Cmd) error { return nil }
 
 func signalOf(*os.ProcessState) int { return 0 }
 

@@ -33,9 +33,8 @@ func spanText(d time.Duration) string {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
-	default:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
 	}
+	return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
 }
 
 // excerpt returns at most keep characters of an output. The output consists of head and, after
@@ -93,9 +92,8 @@ func byteCount(n int64) string {
 		return fmt.Sprintf("%d bytes", n)
 	case n < 10<<20:
 		return fmt.Sprintf("%d KB", n>>10)
-	default:
-		return fmt.Sprintf("%d MB", n>>20)
 	}
+	return fmt.Sprintf("%d MB", n>>20)
 }
 
 // escapes matches the control sequences that programs send to a terminal (ECMA-48, 5.4 and 5.6):

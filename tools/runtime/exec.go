@@ -137,9 +137,8 @@ func whereItRuns(now sandbox.State) string {
 		return " It runs on the machine itself."
 	case now.Network:
 		return " It runs in a sandbox: only the workspace stays."
-	default:
-		return " It runs in a sandbox: only the workspace stays, no network."
 	}
+	return " It runs in a sandbox: only the workspace stays, no network."
 }
 
 // executor implements exec, and serves the tool process.

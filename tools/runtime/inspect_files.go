@@ -201,7 +201,6 @@ func defaultFiles(program string) []string {
 		return []string{"conftest.py", "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "noxfile.py"}
 	case "composer", "just", "ninja", "meson", "vagrant", "direnv", "task", "pre-commit":
 		return []string{"composer.json", "[Jj]ustfile", ".justfile", "build.ninja", "meson.build", "Vagrantfile", ".envrc", "Taskfile.y*ml", ".pre-commit-config.yaml"}
-	default:
-		return nil
 	}
+	return nil
 }

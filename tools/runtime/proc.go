@@ -282,9 +282,8 @@ func (end *ended) cause() string {
 		return "it was stopped"
 	case killed:
 		return "it was killed"
-	default:
-		return end.over
 	}
+	return end.over
 }
 
 // line formats a process as one line.

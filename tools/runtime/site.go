@@ -314,9 +314,8 @@ func (s *site) source(call tools.Call, in ExecInput) string {
 		return s.others
 	case namesAttachments(in):
 		return "attachments"
-	default:
-		return ""
 	}
+	return ""
 }
 
 // shell returns the scopes of any command here, whatever its folder.
@@ -352,9 +351,8 @@ func (s *site) where() string {
 		return "on " + s.host
 	case s.sandboxed:
 		return "in the sandbox"
-	default:
-		return "outside the sandbox"
 	}
+	return "outside the sandbox"
 }
 
 // cwdID identifies the working folder, so that an approval ends when another folder takes its

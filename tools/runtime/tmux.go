@@ -184,9 +184,8 @@ func (in TmuxInput) target() string {
 		return "=" + in.Session + ":" + in.Window + "." + in.Pane
 	case in.Action == "kill" && in.Window == "":
 		return "=" + in.Session
-	default:
-		return "=" + in.Session + ":" + in.Window
 	}
+	return "=" + in.Session + ":" + in.Window
 }
 
 // shown describes the target for people.
@@ -264,9 +263,8 @@ func (in TmuxInput) killing() string {
 		return "kill-pane"
 	case in.Window != "":
 		return "kill-window"
-	default:
-		return "kill-session"
 	}
+	return "kill-session"
 }
 
 // create creates a session, or a window in an existing session.

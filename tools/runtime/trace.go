@@ -36,9 +36,8 @@ func (e executor) traces(call tools.Call, intent tools.Intent, since time.Time) 
 		return marks(e.Guard, since, at.why)
 	case ok:
 		return e.wroteNames(at, func() []string { return ChangedFiles(e.Guard, since) })
-	default:
-		return nil
 	}
+	return nil
 }
 
 // traces returns the marks of the files that a process may have written from the input of a tainted

@@ -141,9 +141,8 @@ func (s *filter) secret(path string) bool {
 	case p.Area == fsguard.Sensitive && s.start.Area != fsguard.Sensitive, s.guards(p):
 		s.withheld.Add(1)
 		return true
-	default:
-		return false
 	}
+	return false
 }
 
 // open opens a file below the start through the path guard; nil if it is hob's own. The check

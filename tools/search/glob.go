@@ -95,9 +95,8 @@ func anchored(path, pattern string) (start, rest string) {
 		return path + "/" + start, rest
 	case start == "":
 		return "/", rest
-	default:
-		return start, rest
 	}
+	return start, rest
 }
 
 // run walks the tree with one worker per processor and returns the newest matches.

@@ -86,9 +86,8 @@ func namesFrom(g *fsguard.Guard, call tools.Call, start string) (naming, error) 
 		return naming{filepath.ToSlash(start)}, nil
 	case rel == ".":
 		return naming{}, nil
-	default:
-		return naming{filepath.ToSlash(rel)}, nil
 	}
+	return naming{filepath.ToSlash(rel)}, nil
 }
 
 // of returns the name of a path below the start; "" is the start itself.
@@ -100,9 +99,8 @@ func (n naming) of(below string) string {
 		return n.before
 	case strings.HasSuffix(n.before, "/"):
 		return n.before + below
-	default:
-		return n.before + "/" + below
 	}
+	return n.before + "/" + below
 }
 
 // count formats a number with its noun.

@@ -78,9 +78,8 @@ func named(call tools.Call, in StatusInput) string {
 		return in.Session
 	case call.Session != 0:
 		return strconv.FormatInt(call.Session, 10)
-	default:
-		return "main"
 	}
+	return "main"
 }
 
 // run formats the figures.

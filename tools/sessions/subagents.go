@@ -141,9 +141,8 @@ func (s subagentsTool) do(ctx context.Context, call tools.Call, in SubagentsInpu
 		return tools.Result{Content: content, Data: data, Changes: []tools.Change{tools.Halt{Session: call.Session, Agent: list[0].ID}}}, nil
 	case "progress":
 		return tools.Result{Content: progress(list[0], call.Now), Data: data}, nil
-	default:
-		return tools.Result{Content: table(list), Data: data}, nil
 	}
+	return tools.Result{Content: table(list), Data: data}, nil
 }
 
 // wait parks the turn until a sub-agent ends. If it has ended, the answer comes at once.
@@ -199,7 +198,6 @@ func progress(a tools.Agent, now time.Time) string {
 		return line + "\nit has waited to start for " + now.Sub(a.Spawned).Round(time.Second).String()
 	case len(a.Calls) == 0:
 		return line + "\nit has made no call yet"
-	default:
-		return line + "\nits newest calls:\n" + strings.Join(a.Calls, "\n")
 	}
+	return line + "\nits newest calls:\n" + strings.Join(a.Calls, "\n")
 }

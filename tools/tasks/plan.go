@@ -78,9 +78,8 @@ func possible(call tools.Call, in PlanInput) error {
 		return tools.Refuse(tools.Conflict, "act, or begin with action enter", "this conversation is not in plan mode")
 	case in.Action == "enter" && call.Plan:
 		return tools.Refuse(tools.Conflict, "look around, then exit with a summary", "this conversation is in plan mode already")
-	default:
-		return nil
 	}
+	return nil
 }
 
 // planRun enters plan mode, or asks the owner and parks the turn. The approval itself ends plan

@@ -137,9 +137,8 @@ func changeable(t Task, r Revision) error {
 		return event.NewFault(event.Clash, "", "task %d is cancelled already", t.ID)
 	case t.State.Over() && r.State == "":
 		return event.NewFault(event.Clash, `state "blocked" makes it run again`, "task %d has %s", t.ID, map[State]string{Failed: "failed", Cancelled: "been cancelled"}[t.State])
-	default:
-		return nil
 	}
+	return nil
 }
 
 // apply copies the changes into a task. After a change by someone other than the owner, the task no longer counts as the owner's.

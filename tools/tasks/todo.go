@@ -51,9 +51,8 @@ func CheckTodos(list []Todo) error {
 		return event.NewFault(event.Invalid, "set all but one of them to pending or completed", "todos: %d are in_progress, at most one may be", doing)
 	case len(list) > MostTodos:
 		return event.NewFault(event.Invalid, "keep a backlog with task_add", "todos: %d entries, at most %d", len(list), MostTodos)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // Tally is the summary of a todo list.

@@ -205,9 +205,8 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 		switch {
 		case len(args) < n:
 			return Usage("see: "+cmd.CommandPath()+" --help", "%s needs %s", cmd.CommandPath(), what)
-		default:
-			return AtMost(n, what)(cmd, args)
 		}
+		return AtMost(n, what)(cmd, args)
 	}
 }
 

@@ -66,9 +66,8 @@ func pairWith(ctx context.Context, a *cli.App, c *client.Client, channel string)
 	// The daemon has one state "over" for all ends without a bound account; the time tells two of them apart.
 	case !time.Now().Before(r.Until):
 		return &cli.Problem{Code: cli.ExitFailed, Text: "no account was paired: the code's ten minutes are over", Hint: "begin again with: hob pairing start " + channel, Doc: ended}
-	default:
-		return &cli.Problem{Code: cli.ExitFailed, Text: "no account was paired: the code is no longer valid", Hint: "there were too many wrong codes, or another pairing took its place; begin again with: hob pairing start " + channel, Doc: ended}
 	}
+	return &cli.Problem{Code: cli.ExitFailed, Text: "no account was paired: the code is no longer valid", Hint: "there were too many wrong codes, or another pairing took its place; begin again with: hob pairing start " + channel, Doc: ended}
 }
 
 // pairingBeginTimeout is how long a daemon may take to begin a pairing: it asks the platform for the link.

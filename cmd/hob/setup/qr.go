@@ -53,7 +53,6 @@ func halfBlock(upper, lower bool) string {
 		return "▀"
 	case lower:
 		return "▄"
-	default:
-		return " "
 	}
+	return " "
 }

@@ -53,7 +53,6 @@ func passes(c api.ModelCheck) bool {
 	switch c.Fault {
 	case "rate_limit", "overloaded", "network", "idle", "budget":
 		return true
-	default:
-		return false
 	}
+	return false
 }

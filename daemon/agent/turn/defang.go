@@ -60,9 +60,8 @@ func quotesForeignText(call llm.Item) bool {
 		return !strings.Contains(text, "scratch") && !strings.Contains(text, `\u`)
 	case name == "web_fetch":
 		return !strings.Contains(text, `prompt"`) && !strings.Contains(text, `\u`)
-	default:
-		return name == "web_search" || name == "http" || strings.HasPrefix(name, "gmail_") || strings.HasPrefix(name, "calendar_") || strings.HasPrefix(name, "linkedin_")
 	}
+	return name == "web_search" || name == "http" || strings.HasPrefix(name, "gmail_") || strings.HasPrefix(name, "calendar_") || strings.HasPrefix(name, "linkedin_")
 }
 
 // Defang returns the text with its addresses made harmless, or the text itself if the Defanger does not guard.

@@ -129,9 +129,8 @@ func failed(tool string, result llm.Item) (why string, exit bool) {
 		return "ended with exit code " + code, true
 	case result.IsError, tool == "ask" && strings.HasPrefix(text, noAnswer), tool == tools.SpawnTool && text == silentChild:
 		return shortened(line, longestFault), false
-	default:
-		return "", false
 	}
+	return "", false
 }
 
 func (m made) what() string { return strings.TrimSpace(m.tool + " " + m.object) }

@@ -188,9 +188,8 @@ func exceeded(s Snapshot) string {
 		return fmt.Sprintf("its calls had wrong arguments %d times in a row%s", maxWrong, lastFault(s.Items))
 	case s.Limits.Requests > 0 && requests >= s.Limits.Requests && readyToAsk(s):
 		return fmt.Sprintf("it needed more than %d model requests, the limit of one turn", s.Limits.Requests)
-	default:
-		return ""
 	}
+	return ""
 }
 
 // lastFault returns the first line of the newest result if that is an error.
@@ -321,12 +320,11 @@ func nextOf(s Snapshot, step Step) Action {
 		return asked(s, step, call)
 	case StepParked:
 		return parked(s, step, call)
-	default:
-		if overtaken(s, call) {
-			return notRun(step, call)
-		}
-		return Execute{Step: step, Call: call}
 	}
+	if overtaken(s, call) {
+		return notRun(step, call)
+	}
+	return Execute{Step: step, Call: call}
 }
 
 // callOf finds a call in the transcript by its id.
@@ -356,9 +354,8 @@ func Interrupted(step Step, call llm.Item) Action {
 		return Execute{Step: step, Call: call, Again: true}
 	case tools.Checkable:
 		return Probe{Step: step, Call: call}
-	default:
-		return Unknown(step, call)
 	}
+	return Unknown(step, call)
 }
 
 // Unknown resolves an interrupted call whose outcome cannot be found out.
@@ -379,9 +376,8 @@ func asked(s Snapshot, step Step, call llm.Item) Action {
 			"nobody answered in time: silence is no")}
 	case q.Answer == AnswerNo || q.Answer == "":
 		return Resolve{Step: step, Call: call, Result: tools.Fail(tools.Denied, "", "the owner said no")}
-	default:
-		return Execute{Step: step, Call: call, Approved: &q}
 	}
+	return Execute{Step: step, Call: call, Approved: &q}
 }
 
 // parked decides about a call whose tool waits: park until the wait is met, then resolve the call.
@@ -417,9 +413,8 @@ func waited(s Snapshot, w Wait) tools.Result {
 		return tools.Result{Content: "the time has come: " + text.InZone(w.Met, s.Now.Location(), false)}
 	case w.How == "timer":
 		return tools.Result{Content: "the time is up; " + w.Subject + " did not happen"}
-	default:
-		return tools.Result{Content: "it happened: " + w.Subject + " (" + w.How + ")"}
 	}
+	return tools.Result{Content: "it happened: " + w.Subject + " (" + w.How + ")"}
 }
 
 // With returns the state as it will be after a commit of these items.

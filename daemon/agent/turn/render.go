@@ -54,10 +54,9 @@ func (r *renderer) one(i int) (int, error) {
 			r.say(llm.Message{Role: llm.User, Parts: event.Say(text), Step: place(it)})
 		}
 		return i + 1, nil
-	default:
-		r.say(llm.Message{Role: llm.User, Envelope: it.Envelope, Parts: it.Parts, Step: place(it)})
-		return i + 1, nil
 	}
+	r.say(llm.Message{Role: llm.User, Envelope: it.Envelope, Parts: it.Parts, Step: place(it)})
+	return i + 1, nil
 }
 
 // say appends a message. Nothing that was appended before ever changes.

@@ -113,9 +113,8 @@ func entry(it llm.Item, longest int) string {
 		return "earlier summary: " + text
 	case llm.Note:
 		return "note: " + text
-	default:
-		return "" // reasoning is not part of what was said
 	}
+	return "" // reasoning is not part of what was said
 }
 
 // author names who wrote an input.
@@ -125,9 +124,8 @@ func author(it llm.Item) string {
 		return "owner"
 	case it.Envelope != nil:
 		return cmp.Or(it.Envelope.Sender, it.Envelope.Source)
-	default:
-		return it.Source
 	}
+	return it.Source
 }
 
 // Lengths of the entries of a digest, in bytes.

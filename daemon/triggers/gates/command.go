@@ -126,7 +126,6 @@ func confined(i tools.Intent, s sandbox.State) error {
 		return nil
 	case s.Hint != "":
 		return fmt.Errorf("%w: %s (%s)", errUnconfined, s.Why, s.Hint)
-	default:
-		return fmt.Errorf("%w, which cannot show the workspace: %s", errUnconfined, s.Why)
 	}
+	return fmt.Errorf("%w, which cannot show the workspace: %s", errUnconfined, s.Why)
 }

@@ -65,9 +65,8 @@ func (e *Evaluator) Busy(ctx context.Context, j scheduler.Job) (string, error) {
 	// A run without a model could only fail.
 	case event.AsksModel(j.Prompt, j.Plain) && e.NoModel():
 		return "no model is connected", nil
-	default:
-		return "", nil
 	}
+	return "", nil
 }
 
 // Content reads the file that must not be empty. A missing file counts as empty.

@@ -82,9 +82,8 @@ func (b document) drop(c Cell, name string) []byte {
 		return b.splice(span{c.fields[i-1].value.to, c.fields[i].value.to}, "")
 	case len(c.fields) > 1:
 		return b.splice(span{c.fields[0].at, c.fields[1].at}, "")
-	default:
-		return b.splice(span{c.fields[0].at, c.fields[0].value.to}, "")
 	}
+	return b.splice(span{c.fields[0].at, c.fields[0].value.to}, "")
 }
 
 // remove removes a cell, together with a comma.
@@ -115,10 +114,9 @@ func (b document) insert(n int, e Edit) ([]byte, error) {
 		// The white space before the old nth cell now precedes the new one; lead separates the two.
 		at := b.cells[n].value.from
 		return b.splice(span{at, at}, cell+","+orSpace(lead)), nil
-	default:
-		at := b.cells[n-1].value.to
-		return b.splice(span{at, at}, ","+orSpace(lead)+cell), nil
 	}
+	at := b.cells[n-1].value.to
+	return b.splice(span{at, at}, ","+orSpace(lead)+cell), nil
 }
 
 // lead returns the white space before a cell: a line break and its indentation, or nothing.

@@ -93,10 +93,9 @@ func Apply(raw []byte, e Edit) ([]byte, int, error) {
 		return out, n + 1, err
 	case Delete:
 		return b.remove(n), n, nil
-	default:
-		out, err := b.replace(n, e)
-		return out, n, err
 	}
+	out, err := b.replace(n, e)
+	return out, n, err
 }
 
 // open parses a notebook and records the positions of its cells.

@@ -147,9 +147,8 @@ func notFound(h Hunk, at int) string {
 		return "its lines are not the end of the file"
 	case at > 0:
 		return fmt.Sprintf("its lines are not in the file after line %d", at)
-	default:
-		return "its lines are not in the file"
 	}
+	return "its lines are not in the file"
 }
 
 // miss builds the error for a hunk that does not fit, with the most similar lines of the file as a

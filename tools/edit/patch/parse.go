@@ -206,9 +206,8 @@ func (p *parser) line(line string) error {
 		return p.change(s, line, head)
 	case s != nil && s.Kind == Add:
 		return p.fault("%q is neither a header nor a line of the new file: those begin with '+'", short(line))
-	default:
-		return p.fault("%q is not a header: want '%s{path}', '%s{path}' or '%s{path}'", short(line), addMark, deleteMark, updateMark)
 	}
+	return p.fault("%q is not a header: want '%s{path}', '%s{path}' or '%s{path}'", short(line), addMark, deleteMark, updateMark)
 }
 
 // header parses a line that starts a section, and reports whether it was one.

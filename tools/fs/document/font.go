@@ -181,9 +181,8 @@ func usual(letter string) float64 {
 		return 0.83
 	case len(letter) == 1 && letter[0] >= 'A' && letter[0] <= 'Z':
 		return 0.68
-	default:
-		return usualWide
 	}
+	return usualWide
 }
 
 // namesOf reads a font's ToUnicode map (ISO 32000-1, 9.10.3). It returns nil if there is none, and

@@ -75,9 +75,8 @@ func (l *layout) between(text string, from point) string {
 			return ""
 		}
 		return " "
-	default:
-		return ""
 	}
+	return ""
 }
 
 // spaced reports whether the text ends in white space.
@@ -104,9 +103,8 @@ func legible(s string) string {
 			return ' '
 		case unicode.IsControl(r), r == unicode.ReplacementChar, r == '\u00ad', r >= 0xE000 && r <= 0xF8FF:
 			return -1
-		default:
-			return r
 		}
+		return r
 	}, s)
 	return joined.Replace(s)
 }

@@ -128,9 +128,8 @@ func (o output) title() string {
 		return ": " + word(o.Name)
 	case "error", "pyerr":
 		return ": error"
-	default:
-		return ""
 	}
+	return ""
 }
 
 // text returns the text of an output, in its plainest form.

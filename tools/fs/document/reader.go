@@ -51,9 +51,8 @@ func Read(ctx context.Context, helper []string, in io.Reader, use func(o Opening
 		return ctx.Err()
 	case text.ended && waited != nil:
 		return cause(cmd.ProcessState, errOut.text, waited)
-	default:
-		return err
 	}
+	return err
 }
 
 // Show returns the picture that a helper makes of a file. kind is Picture or Drawing.

@@ -363,9 +363,8 @@ func (p *para) line() string {
 		return strings.Repeat("#", p.head) + " " + text
 	case p.list > 0:
 		return strings.Repeat("  ", p.list-1) + "- " + text
-	default:
-		return text
 	}
+	return text
 }
 
 // table returns the innermost open table, or nil.

@@ -130,7 +130,6 @@ func (o way) moved(x, y, w, h int) (int, int) {
 		return h - 1 - y, w - 1 - x
 	case 8:
 		return y, w - 1 - x
-	default:
-		return x, y
 	}
+	return x, y
 }

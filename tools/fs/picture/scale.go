@@ -69,9 +69,8 @@ func (s span) weight(i int) float32 {
 		return s.first
 	case s.to - 1:
 		return s.last
-	default:
-		return s.each
 	}
+	return s.each
 }
 
 // spansOf divides the old pixels among the new ones. The weights of each new pixel add up to 1.

@@ -82,9 +82,8 @@ func reads(in *syntax.Inst) bool {
 	switch in.Op {
 	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
 		return true
-	default:
-		return false
 	}
+	return false
 }
 
 // takes reports whether an instruction accepts a rune.
@@ -94,9 +93,8 @@ func takes(in *syntax.Inst, r rune) bool {
 		return true
 	case syntax.InstRuneAnyNotNL:
 		return r != '\n'
-	default:
-		return in.MatchRune(r)
 	}
+	return in.MatchRune(r)
 }
 
 // edges returns the runes where the decision of an instruction may change.
@@ -139,7 +137,6 @@ func kindOf(r rune) kind {
 		return lineBreak
 	case syntax.IsWordChar(r):
 		return wordRune
-	default:
-		return plainRune
 	}
+	return plainRune
 }

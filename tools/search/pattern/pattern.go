@@ -98,9 +98,8 @@ func wantsBreak(re *syntax.Regexp) bool {
 		return slices.Contains(re.Rune, '\n')
 	case syntax.OpCharClass:
 		return len(re.Rune) == 2 && re.Rune[0] == '\n' && re.Rune[1] == '\n'
-	default:
-		return slices.ContainsFunc(re.Sub, wantsBreak)
 	}
+	return slices.ContainsFunc(re.Sub, wantsBreak)
 }
 
 // beforeReturn lets $ also match before the carriage return of a line that ends in CR LF.
