@@ -35,18 +35,6 @@ func (a *assembly) counted(usage json.RawMessage) {
 	}
 }
 
-// count returns the usage. Without a credible count from the server it uses an estimate, so that a limit on tokens still holds.
-func (m *model) count(w wireUsage, out llm.Answer, sent int) llm.Usage {
-	u := llm.Usage{Cached: wire.Tokens(w.Read), Written: wire.Tokens(w.Written), Output: wire.Tokens(w.Output)}
-	u.Input = wire.Tokens(w.Input) + u.Cached + u.Written
-	if !wire.Credible(float64(u.Input), float64(u.Output), sent, m.Config.MaxOutput) {
-		return m.Config.Price.Of(wire.Estimate(out, sent))
-	}
-	u.Written1h = min(wire.Tokens(w.Creation.Hour), u.Written)
-	u.Reasoning = min(wire.Tokens(w.Details.Thinking), u.Output)
-	return m.Config.Price.Of(u)
-}
-
 // finish makes the answer from all streams. sent is the size of the last request in bytes.
 func (m *model) finish(a *assembly, sent int) (llm.Answer, error) {
 	if a.stop == "error" {
@@ -65,7 +53,11 @@ func (m *model) finish(a *assembly, sent int) (llm.Answer, error) {
 	case len(calls) > 0:
 		out.Finish = llm.ToolCall
 	}
-	out.Usage = m.count(a.usage, out, sent)
+	w := a.usage
+	input := wire.Tokens(w.Input) + wire.Tokens(w.Read) + wire.Tokens(w.Written)
+	out.Usage = m.Usage(wire.Counts{
+		Input: float64(input), Output: w.Output, Cached: w.Read, Written: w.Written, Hour: w.Creation.Hour, Reasoning: w.Details.Thinking,
+	}, out, sent)
 	out.Raw = m.keep(a, len(out.Calls))
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strings"
@@ -84,24 +85,17 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 	}
 }
 
-// count returns the usage. Without a credible count from the server it uses an estimate, so that a limit on tokens still holds.
+// count returns the usage. The cost that the server charges counts before the price of the config.
 func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
-	u := llm.Usage{}
-	// The estimate has a price too, so a server without counts still uses up the budget of the day.
-	if a.usage == nil || !wire.Credible(float64(a.usage.Prompt), float64(a.usage.Completion), sent, m.Config.MaxOutput) {
-		return m.Config.Price.Of(wire.Estimate(out, sent))
-	}
-	w := a.usage
-	u.Input, u.Output = wire.Tokens(float64(w.Prompt)), wire.Tokens(float64(w.Completion))
-	// Cached tokens are part of the input, and reasoning is part of the output. A larger number is an error of the server.
-	u.Cached = min(wire.Tokens(float64(max(w.PromptOf.value.Cached.value, w.CacheHit.value))), u.Input)
-	u.Reasoning = min(wire.Tokens(float64(w.CompletionOf.value.Reasoning.value)), u.Output)
-	// The cost that the server charges counts before the price of the config.
-	if micros, ok := charged(w); ok {
+	w := cmp.Or(a.usage, &wireUsage{})
+	u := m.Usage(wire.Counts{
+		Input: float64(w.Prompt), Output: float64(w.Completion), Cached: float64(max(w.PromptOf.value.Cached.value, w.CacheHit.value)),
+		Reasoning: float64(w.CompletionOf.value.Reasoning.value),
+	}, out, sent)
+	if micros, ok := charged(w); ok && !u.Estimated {
 		u.Cost, u.Priced = micros, true
-		return u
 	}
-	return m.Config.Price.Of(u)
+	return u
 }
 
 // charged returns the cost that the server reports, in millionths, rounded up.

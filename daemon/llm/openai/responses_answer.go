@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -31,7 +32,8 @@ func (m *responses) finish(o *output, sent int) (llm.Answer, error) {
 		return llm.Answer{}, err
 	}
 	out := llm.Answer{Text: o.join(itemMessage), Reasoning: o.join(itemReasoning), Calls: calls, Finish: reason}
-	out.Usage = m.count(o.usage, out, sent)
+	w := cmp.Or(o.usage, &responsesUsage{})
+	out.Usage = m.Usage(wire.Counts{Input: w.Input, Output: w.Output, Cached: w.InputOf.Cached, Reasoning: w.OutputOf.Reasoning}, out, sent)
 	out.Raw = m.keep(o)
 	return out, nil
 }
@@ -85,18 +87,6 @@ func (o *output) calls() ([]llm.Call, error) {
 // made reports whether an item is a complete call.
 func (o *output) made(it *outputItem) bool {
 	return it.kind == itemCall && (it.whole || o.end == "completed")
-}
-
-// count returns the usage, or the same estimate as chat.
-func (m *responses) count(w *responsesUsage, out llm.Answer, sent int) llm.Usage {
-	u := llm.Usage{}
-	if w == nil || !wire.Credible(w.Input, w.Output, sent, m.Config.MaxOutput) {
-		return m.Config.Price.Of(wire.Estimate(out, sent))
-	}
-	u.Input, u.Output = wire.Tokens(w.Input), wire.Tokens(w.Output)
-	u.Cached = min(wire.Tokens(w.InputOf.Cached), u.Input)
-	u.Reasoning = min(wire.Tokens(w.OutputOf.Reasoning), u.Output)
-	return m.Config.Price.Of(u)
 }
 
 // keptOutput is the provider data of an answer that later requests send back: its items in their order.
