@@ -125,9 +125,18 @@ type Env struct {
 	Log    *slog.Logger
 	Secret func(ref string) (string, error) // resolves references: env:, file:, keyring:, cmd:
 	Owner  func() []event.Address           // the owner's current addresses, from the config and from pairings; nil: none
+	// Frame is given each message over a WebSocket but heartbeats, for a recording; nil: nobody wants it.
+	Frame func(sent bool, text []byte)
 	// Pairing reports whether a pairing of this channel is open: its code is valid until it is used, ended or
 	// expired. nil: never.
 	PairingOpen func(ctx context.Context) (bool, error)
+}
+
+// Framed is Frame if that is set.
+func (e Env) Framed(sent bool, text []byte) {
+	if e.Frame != nil {
+		e.Frame(sent, text)
+	}
 }
 
 // OwnerIDs returns the owner's current ids on this channel.

@@ -81,6 +81,21 @@ func (h *Host) Replace(sections map[string]Section) {
 		h.want = map[string]Section{}
 	}
 	h.mu.Unlock()
+	h.look()
+}
+
+// Restart ends a channel and starts it again with its section as it is.
+func (h *Host) Restart(name string) {
+	h.mu.Lock()
+	if t := h.have[name]; t != nil {
+		t.Fingerprint = "" // it serves no section
+	}
+	h.mu.Unlock()
+	h.look()
+}
+
+// look makes Run look at the sections.
+func (h *Host) look() {
 	select {
 	case h.wake <- struct{}{}:
 	default:

@@ -49,8 +49,9 @@ type Admission interface {
 
 // Gap is a period from which messages may be missing, and why. When From equals To, the period has no end yet.
 type Gap struct {
-	From, To time.Time
-	Why      string
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	Why  string    `json:"why"`
 }
 
 // ProofEvery is how often a quiet channel stores that it is connected. After a crash the reported gap begins

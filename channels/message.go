@@ -10,46 +10,46 @@ import (
 
 // Message is a message on a platform, as an adapter reports it, before admission.
 type Message struct {
-	ID        string       // unique within the channel; the same for each delivery of the message
-	From      Person       //
-	Chat      Chat         //
-	Text      string       // without a mention of hob at its beginning
-	Choice    string       // instead of Text: the data of the button that was pressed
-	ReplyTo   string       // the platform's id of the message that this one replies to
-	Mentioned bool         // in a group: it is meant for hob, by a mention, a reply or a command
-	Forwarded bool         // it contains somebody else's text
-	Auto      bool         // sent by a program: an automatic reply, a mailing list, a bounce, a service notice
-	Edits     string       // ID of the message that this one replaces
-	Deletes   string       // ID of a deleted message; there is no text
-	Files     []Attachment //
-	At        time.Time    // by the platform's clock; zero: unknown
+	ID        string       `json:"id"`                  // unique within the channel; the same for each delivery of the message
+	From      Person       `json:"from"`                //
+	Chat      Chat         `json:"chat"`                //
+	Text      string       `json:"text,omitempty"`      // without a mention of hob at its beginning
+	Choice    string       `json:"choice,omitempty"`    // instead of Text: the data of the button that was pressed
+	ReplyTo   string       `json:"reply_to,omitempty"`  // the platform's id of the message that this one replies to
+	Mentioned bool         `json:"mentioned,omitempty"` // in a group: it is meant for hob, by a mention, a reply or a command
+	Forwarded bool         `json:"forwarded,omitempty"` // it contains somebody else's text
+	Auto      bool         `json:"auto,omitempty"`      // sent by a program: an automatic reply, a mailing list, a bounce, a service notice
+	Edits     string       `json:"edits,omitempty"`     // ID of the message that this one replaces
+	Deletes   string       `json:"deletes,omitempty"`   // ID of a deleted message; there is no text
+	Files     []Attachment `json:"files,omitempty"`     //
+	At        time.Time    `json:"at,omitzero"`         // by the platform's clock; zero: unknown
 }
 
 // Person is the author of a message.
 type Person struct {
-	ID   string // never reassigned by the platform; also addresses a private chat with the person
-	Name string // for display only: people choose it themselves
-	Bot  bool   // the platform marks it as a program
-	Self bool   // hob itself
+	ID   string `json:"id"`             // never reassigned by the platform; also addresses a private chat with the person
+	Name string `json:"name,omitempty"` // for display only: people choose it themselves
+	Bot  bool   `json:"bot,omitempty"`  // the platform marks it as a program
+	Self bool   `json:"self,omitempty"` // hob itself
 }
 
 // Chat is the place of a message.
 type Chat struct {
-	ID     string // local part of the address for answers; of a private chat the person's ID
-	Group  string // the group's id as the owner lists it; "" for a private chat
-	Title  string // of a group, for display
-	Thread string // a separate conversation within the chat, such as a mail thread; "" for none
+	ID     string `json:"id"`               // local part of the address for answers; of a private chat the person's ID
+	Group  string `json:"group,omitempty"`  // the group's id as the owner lists it; "" for a private chat
+	Title  string `json:"title,omitempty"`  // of a group, for display
+	Thread string `json:"thread,omitempty"` // a separate conversation within the chat, such as a mail thread; "" for none
 }
 
 // Attachment is a received file. Open downloads it; it is called at most once, before the message is
 // committed.
 type Attachment struct {
-	Name   string
-	MIME   string
-	Size   int64         // bytes according to the platform; 0: unknown
-	Voice  bool          // a voice note
-	Length time.Duration // of a recording; 0: unknown
-	Open   func(ctx context.Context) (io.ReadCloser, error)
+	Name   string                                           `json:"name,omitempty"`
+	MIME   string                                           `json:"mime,omitempty"`
+	Size   int64                                            `json:"size,omitempty"`   // bytes according to the platform; 0: unknown
+	Voice  bool                                             `json:"voice,omitempty"`  // a voice note
+	Length time.Duration                                    `json:"length,omitempty"` // of a recording; 0: unknown
+	Open   func(ctx context.Context) (io.ReadCloser, error) `json:"-"`
 }
 
 // Rules say whom a channel listens to. The zero Rules admit nobody.

@@ -97,3 +97,6 @@ func Upgrading(u sqlite.Upgrade) (end func()) {
 
 // OpenConfig reads the config of a home as a start does.
 func OpenConfig(home string, log *slog.Logger) { openConfig(Options{Home: home}, log) }
+
+// Portable lets the tests make the head of a recording.
+var Portable = portable

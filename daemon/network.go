@@ -110,7 +110,15 @@ func (n *network) channel(ctx context.Context, c config.Channel, env *channels.E
 	if !p.None() {
 		way = p.Transport()
 	}
-	env.HTTP = &http.Client{Timeout: n.direct.Timeout, Transport: n.recorder.Web("channels."+c.Name, way)}
+	subject := "channels." + c.Name
+	env.HTTP = &http.Client{Timeout: n.direct.Timeout, Transport: n.recorder.Web(subject, way)}
+	env.Frame = func(sent bool, text []byte) {
+		what := record.Received
+		if sent {
+			what = record.Sent
+		}
+		n.recorder.Line(subject, what, text)
+	}
 	return nil
 }
 

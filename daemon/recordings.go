@@ -2,16 +2,19 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
+	"hob/config"
 	"hob/daemon/api"
 	"hob/daemon/api/server"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/record"
+	"hob/daemon/secret"
 )
 
 // recordRoutes start and stop recordings of the exchange with a server.
@@ -24,6 +27,9 @@ func recordRoutes(d *daemon) []server.Route {
 				return api.Recording{}, err
 			}
 			head, ok := subjects[subject]
+			if c := slices.IndexFunc(d.config().Channels, func(c config.Channel) bool { return "channels."+c.Name == subject }); !ok && c >= 0 {
+				return api.Recording{}, event.NewFault(event.Invalid, "send what the log says of it", "%s cannot be recorded: it does not use HTTP", subject)
+			}
 			if !ok {
 				known := strings.Join(slices.Sorted(maps.Keys(subjects)), ", ")
 				hint := "there are: " + known
@@ -33,7 +39,11 @@ func recordRoutes(d *daemon) []server.Route {
 				return api.Recording{}, event.NewFault(event.Missing, hint, "there is no %q that can be recorded", subject)
 			}
 			head.Subject = subject
-			return d.recorder.Start(head)
+			state, err := d.recorder.Start(head)
+			if name, ok := strings.CutPrefix(subject, "channels."); ok && err == nil {
+				d.host.Restart(name) // its connection began before the recording
+			}
+			return state, err
 		}),
 		server.DoOnly(api.StopRecord, func(context.Context, api.None) (api.Recording, error) { return d.recorder.Stop() }),
 	}
@@ -57,12 +67,35 @@ func recordable(ctx context.Context, d *daemon) (map[string]record.Head, error) 
 		}
 	}
 	for _, c := range d.config().Channels {
-		if c.Kind != "email" && c.Kind != "irc" { // they speak other protocols
-			list["channels."+c.Name] = record.Head{Kind: c.Kind}
+		if c.Kind != "email" && c.Kind != "irc" { // they use other protocols
+			var section map[string]any
+			if err := c.Decode(&section); err != nil {
+				return nil, err
+			}
+			raw, err := json.Marshal(section)
+			if err != nil {
+				return nil, err
+			}
+			mine := slices.DeleteFunc(slices.Clone(d.recipients.Owner()), func(a event.Address) bool { return a.Channel() != c.Name })
+			list["channels."+c.Name] = record.Head{Kind: c.Kind, Config: portable(raw), Owner: mine}
 		}
 	}
 	for name := range d.config().MCP.Servers {
 		list["mcp."+name] = record.Head{}
 	}
 	return list, nil
+}
+
+// portable returns a channel's section for a recording: without references to secrets, and without the program that hob would start.
+func portable(section json.RawMessage) json.RawMessage {
+	var keys map[string]any
+	_ = json.Unmarshal(section, &keys) // without a section the channel says what is missing
+	maps.DeleteFunc(keys, func(key string, _ any) bool { return strings.EqualFold(key, "command") })
+	for key, value := range keys {
+		if text, ok := value.(string); ok && secret.IsReference(text) {
+			keys[key] = "env:RECORDED"
+		}
+	}
+	clean, _ := json.Marshal(keys) // it was decoded
+	return clean
 }

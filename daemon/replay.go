@@ -19,8 +19,8 @@ import (
 // Replayed is what hob reads in a recording.
 type Replayed struct {
 	record.Head
-	Cut  bool           `json:"cut,omitempty"` // its last line is not complete
-	Read []record.Heard `json:"read"`
+	Cut  string          `json:"cut,omitempty"` // the beginning of its last line, if that is not complete
+	Read []*record.Heard `json:"read"`
 
 	// Of an MCP server: the tools that it lists, those that hob leaves out, and what of its output is no message.
 	Tools   []string `json:"tools,omitempty"`
@@ -34,72 +34,62 @@ func Replay(ctx context.Context, path string) (Replayed, error) {
 	if err != nil {
 		return Replayed{}, err
 	}
-	r := Replayed{Head: log.Head, Cut: log.Cut, Read: []record.Heard{}}
-	switch kind, _, _ := strings.Cut(log.Subject, "."); kind {
-	case "model", "models":
-		r.Read, err = replayModel(ctx, log)
+	r := Replayed{Head: log.Head, Cut: log.Cut}
+	switch kind, name, _ := strings.Cut(log.Subject, "."); kind {
 	case "mcp":
-		r.Read, r.Tools, r.LeftOut, r.Skipped = mcp.Replay(strings.TrimPrefix(log.Subject, "mcp."), log)
-	default: // hob cannot make a channel without its account
-		for _, e := range log.Entries {
-			if e.What == record.Request {
-				r.Read = append(r.Read, log.Heard(e))
-			}
-		}
+		r.Read, r.Tools, r.LeftOut, r.Skipped = mcp.Replay(name, log)
+	case "channels":
+		r.Read, err = replayChannel(ctx, name, log)
+	default:
+		r.Read, err = replayModel(ctx, log)
 	}
 	return r, err
 }
 
 // replayModel asks the backend again, once for each request for an answer, with the tools that the request offered. The backend may send a
 // request once more, for example after a refusal by name: then the next response is the one to that.
-func replayModel(ctx context.Context, log record.Log) (list []record.Heard, err error) {
+func replayModel(ctx context.Context, log record.Log) ([]*record.Heard, error) {
 	i := slices.IndexFunc(llmall.All(), func(b llm.Backend) bool { return b.Name == log.Backend })
 	if i < 0 {
 		return nil, event.NewFault(event.Invalid, "use the hob that wrote it, "+log.Version, "this hob has no backend %q", log.Backend)
 	}
-	asked := slices.DeleteFunc(slices.Clone(log.Entries), func(e record.Entry) bool { return e.What != record.Request })
-	for len(asked) > 0 {
-		first := asked[0]
-		h, request, ok := log.Heard(first), llm.Request{}, first.Method == http.MethodPost && log.Answer(first.N) != nil
-		if ok {
-			request, ok = offered(first)
-		}
-		if !ok {
-			list, asked = append(list, h), asked[1:]
+	list := log.Exchanges()
+	for left := list; len(left) > 0; {
+		h := left[0]
+		request, ok := offered(h.Asked)
+		if !ok || h.Answer == nil {
+			left = left[1:]
 			continue
 		}
-		begun := len(asked)
-		tape := &record.Tape{Next: func(*http.Request) *record.Entry {
-			if len(asked) == 0 {
+		begun := len(left)
+		tape := &record.Tape{Next: func(*http.Request) *record.Heard {
+			if len(left) == 0 {
 				return nil
 			}
-			next := asked[0]
-			if next.N != h.N {
-				h.Fault = fmt.Sprintf("hob goes on with request %d", next.N)
-				list, h = append(list, h), log.Heard(next)
+			if next := left[0]; next != h {
+				h.Fault, h = fmt.Sprintf("hob goes on with request %d", next.N), next
 			}
-			asked = asked[1:]
-			return log.Answer(next.N)
+			left = left[1:]
+			return h
 		}}
 		model, err := llmall.All()[i].New(llm.Config{
 			Provider: log.Backend, Model: log.Model, BaseURL: "http://recording.invalid/v1", APIKey: "recorded",
-			HTTP: &http.Client{Transport: tape}, Now: func() time.Time { return first.At },
+			HTTP: &http.Client{Transport: tape}, Now: func() time.Time { return h.Asked.At },
 		})
 		if err != nil {
 			return nil, err
 		}
 		a, err := model.Answer(ctx, request, nil)
-		if len(asked) == begun { // it was refused before it was sent
-			asked = asked[1:]
+		if len(left) == begun { // it was refused before it was sent
+			left = left[1:]
 		}
 		h.Parsed, h.Text, h.Thinking, h.Repaired = true, a.Text, len([]rune(a.Reasoning)), a.Repaired
 		for _, c := range a.Calls {
 			h.Calls = append(h.Calls, c.Name+" "+string(c.Args))
 		}
-		if err != nil {
+		if h.Fault = ""; err != nil {
 			h.Fault = err.Error()
 		}
-		list = append(list, h)
 	}
 	return list, nil
 }

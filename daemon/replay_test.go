@@ -110,7 +110,7 @@ func TestReplayOfTheCorpus(t *testing.T) {
 }
 
 // replayed writes a recording and reads it.
-func replayed(t *testing.T, head record.Head, entries ...record.Entry) []record.Heard {
+func replayed(t *testing.T, head record.Head, entries ...record.Entry) []*record.Heard {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file.jsonl")
 	var text []byte

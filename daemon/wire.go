@@ -23,6 +23,7 @@ import (
 	"hob/daemon/llm/codex"
 	"hob/daemon/mcp"
 	"hob/daemon/netguard"
+	"hob/daemon/record"
 	"hob/daemon/skills"
 	"hob/daemon/store"
 	"hob/daemon/sys"
@@ -305,6 +306,7 @@ func (d *daemon) wireOutgoing(out stage) {
 type inboxStore struct {
 	store.Inbox
 	files   artifacts.Store
+	record  func(subject, what string, text []byte)
 	signIns mcp.SignIns
 	tell    func(ctx context.Context, key, text string) error
 	once    func(name string, f func() error)
@@ -313,7 +315,7 @@ type inboxStore struct {
 var _ channels.InboxStore = inboxStore{}
 
 func inbox(d *daemon) inboxStore {
-	return inboxStore{d.store.Inbox, d.artifacts, d.mcp.SignIns(), d.store.Events.Notice, d.tools.Spawn.Once}
+	return inboxStore{d.store.Inbox, d.artifacts, d.recorder.Line, d.mcp.SignIns(), d.store.Events.Notice, d.tools.Spawn.Once}
 }
 
 // Accept commits inputs with the cursor after them.
@@ -324,6 +326,13 @@ func (s inboxStore) Accept(ctx context.Context, ins []event.In, c *channels.Curs
 		s.once("finish a sign-in", f)
 	}
 	return receipts, err
+}
+
+// Cursor returns the position of a source. A recording needs it: where a channel continues decides what it reads.
+func (s inboxStore) Cursor(ctx context.Context, source, identity string) (string, error) {
+	value, err := s.Inbox.Cursor(ctx, source, identity)
+	s.record("channels."+source, record.Cursor, []byte(value))
+	return value, err
 }
 
 // AcceptFiles commits an input with its files.

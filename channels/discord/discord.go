@@ -36,6 +36,7 @@ type Channel struct {
 	name  string
 	api   client
 	owner func() []string // the owner's current ids
+	frame func(sent bool, text []byte)
 	clock sys.Clock
 	log   *slog.Logger
 
@@ -62,7 +63,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}
 	return &Channel{
 		Audience: cfg.Audience, name: env.Name, api: client{token: strings.TrimPrefix(token, "Bot "), http: wire.Client(env.HTTP, 0), clock: env.Clock}, owner: env.OwnerIDs,
-		clock: env.Clock, log: env.Log, directs: map[string]string{},
+		frame: env.Framed, clock: env.Clock, log: env.Log, directs: map[string]string{},
 	}, nil
 }
 

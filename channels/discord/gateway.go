@@ -59,6 +59,7 @@ var errAgain = errors.New("the gateway asked for another connection")
 // gatewayConn is one connection to the gateway ("Gateway Connections").
 type gatewayConn struct {
 	conn  *websocket.Conn
+	frame func(sent bool, text []byte)
 	seq   atomic.Int64 // sequence number of the last committed event
 	acked atomic.Bool  // the last heartbeat was answered
 	busy  atomic.Bool  // a frame is being handled; later frames, and so acknowledgements, are not read yet
@@ -113,7 +114,7 @@ func (r *reader) runConnection(ctx context.Context) error {
 // connect opens a connection, preferably to the gateway that can resume the session, and reads the heartbeat
 // interval.
 func (r *reader) connect(ctx context.Context) (*gatewayConn, time.Duration, error) {
-	l := &gatewayConn{}
+	l := &gatewayConn{frame: r.channel.frame}
 	l.seq.Store(r.source.Pos.Seq)
 	var err error
 	if r.source.Pos.Session != "" && r.source.Pos.Gateway != "" {
@@ -204,6 +205,7 @@ func (l *gatewayConn) read(ctx context.Context) (frame, error) {
 		}
 		return frame{}, err
 	}
+	l.frame(false, raw)
 	f := frame{Op: -1}
 	if json.Unmarshal(raw, &f) != nil {
 		f = frame{Op: -1}
@@ -220,6 +222,9 @@ func (l *gatewayConn) write(ctx context.Context, op int, what any) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
+	if op != opHeartbeat {
+		l.frame(true, raw)
+	}
 	if err := l.conn.Write(ctx, websocket.MessageText, raw); err != nil {
 		return fmt.Errorf("write to the gateway: %w", err)
 	}

@@ -41,6 +41,7 @@ type Channel struct {
 	name  string
 	owner func() []string // the owner's current ids
 	web   web
+	frame func(sent bool, text []byte)
 	clock sys.Clock
 	log   *slog.Logger
 
@@ -92,7 +93,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		return slack.New(bot, slack.OptionAppLevelToken(app), slack.OptionAPIURL(base.String()+"/"), slack.OptionHTTPClient(wire.Client(env.HTTP, limit)))
 	}
 	return &Channel{
-		Audience: cfg.Audience, name: env.Name, owner: env.OwnerIDs, clock: env.Clock, log: env.Log, directs: map[string]string{},
+		Audience: cfg.Audience, name: env.Name, owner: env.OwnerIDs, frame: env.Framed, clock: env.Clock, log: env.Log, directs: map[string]string{},
 		web: web{Client: api(callTime), bulk: api(bulkTime), plain: wire.Client(env.HTTP, 0), base: base, token: bot},
 	}, nil
 }

@@ -43,6 +43,7 @@ var (
 // socket is one connection.
 type socket struct {
 	conn *websocket.Conn
+	note func(sent bool, text []byte)
 	ctx  context.Context //nolint:containedctx // it ends with the connection, which lives inside one call of session
 	end  context.CancelCauseFunc
 	lull *time.Timer // cancels ctx after silence
@@ -60,7 +61,7 @@ func (c *Channel) dial(ctx context.Context) (*socket, error) {
 	if !strings.HasPrefix(at, "ws") {
 		return nil, errors.New("apps.connections.open: the answer has no address of a socket (check api_base)")
 	}
-	s := &socket{now: c.clock.Wall}
+	s := &socket{now: c.clock.Wall, note: c.frame}
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	s.lull = time.AfterFunc(silence, func() { s.end(errSilent) })
 	var resp *http.Response
@@ -90,6 +91,7 @@ func (s *socket) read() (envelope, error) {
 			return envelope{}, s.why(err)
 		}
 		s.alive()
+		s.note(false, raw)
 		var e envelope
 		if json.Unmarshal(raw, &e) == nil && e.Type != "" {
 			return e, nil
@@ -111,6 +113,7 @@ func (s *socket) ack(id string) error {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, ackTime)
 	defer cancel()
+	s.note(true, raw)
 	if err := s.conn.Write(ctx, websocket.MessageText, raw); err != nil {
 		return fmt.Errorf("acknowledge: %w", s.why(err))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -18,30 +19,25 @@ import (
 func recordCommand(a *cli.App) *cobra.Command {
 	return cli.Family("record", "Write the raw exchange with a server into a file, for a report",
 		recordStartCommand(a),
-		&cobra.Command{
-			Use: "stop", Short: "End the recording, and name its file", Args: cli.None, Example: "  hob record stop",
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				r, err := client.Do(cmd.Context(), a, api.StopRecord, "", api.None{})
-				if err != nil {
-					return err
-				}
-				return a.Done(r, recordText(r))
-			},
-		},
-		&cobra.Command{
-			Use: "show", Short: "Show the recording that runs, or the last one", Args: cli.None, Example: "  hob record show",
-			Long: "Show the recording that runs, or the last one since hob was started. All files are in state/recordings of hob's home,\n" +
-				"until you delete them.",
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				r, err := client.Show(cmd.Context(), a, api.ShowRecording, "")
-				if err != nil {
-					return err
-				}
-				return a.Done(r, recordText(r))
-			},
-		},
+		recordStateCommand(a, "stop", "End the recording, and name its file", "", func(ctx context.Context) (api.Recording, error) {
+			return client.Do(ctx, a, api.StopRecord, "", api.None{})
+		}),
+		recordStateCommand(a, "show", "Show the recording that runs, or the last one",
+			"Show the recording that runs, or the last one since hob was started. All files are in state/recordings of hob's home,\n"+
+				"until you delete them.", func(ctx context.Context) (api.Recording, error) { return client.Show(ctx, a, api.ShowRecording, "") }),
 		recordReplayCommand(a),
 	)
+}
+
+// recordStateCommand makes a command that ends with the state of the recording.
+func recordStateCommand(a *cli.App, use, short, long string, do func(context.Context) (api.Recording, error)) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Long: long, Args: cli.None, Example: "  hob record " + use, RunE: func(cmd *cobra.Command, _ []string) error {
+		r, err := do(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return a.Done(r, recordText(r))
+	}}
 }
 
 // recordStartCommand makes hob record start.
@@ -50,8 +46,9 @@ func recordStartCommand(a *cli.App) *cobra.Command {
 		Use: "start SUBJECT", Short: "Begin to write what is sent to a server and what comes from it",
 		Args: cli.Exactly(1, "one SUBJECT"), ValidArgsFunction: cli.Words("model"),
 		Long: "Begin to write what hob sends to a server and what comes from it, until hob record stop, for an hour and 32 MB at most.\n" +
-			"SUBJECT is model, models.NAME, channels.NAME or mcp.NAME, as in config.toml. The file has what is said, in full: read it before\n" +
-			"you give it away. Keys and other secrets that hob knows are replaced. Each body is cut at 1 MB. A restart of hob ends the recording.",
+			"SUBJECT is model, models.NAME, channels.NAME or mcp.NAME, as in config.toml. Channels of the kinds email and irc cannot be recorded.\n" +
+			"The other channels connect anew when a recording of them begins. The file has what is said, in full: read it before you give it away.\n" +
+			"Keys and other secrets that hob knows are replaced. Each body is cut at 1 MB. A restart of hob ends the recording.",
 		Example: "  hob record start model\n  hob record start --yes mcp.notes",
 	}
 	yes := cli.YesFlag(cmd)
@@ -90,8 +87,8 @@ func recordReplayCommand(a *cli.App) *cobra.Command {
 		Use: "replay FILE", Short: "Read a recording as hob reads the server",
 		Args: cli.Exactly(1, "one FILE"), ValidArgsFunction: cli.Files("jsonl"),
 		Long: "Give what a server has sent to hob's own parser again, and show what it reads: texts, calls, what it repaired, faults;\n" +
-			"the tools of an MCP server, and what hob skips of its output. Of a channel, the exchanges are only listed. Nothing is sent, and no\n" +
-			"daemon is needed.",
+			"the tools of an MCP server, and what hob skips of its output; the messages of a channel. Requests that send an answer to a channel\n" +
+			"are only listed. Nothing is sent, no program is started, and no daemon is needed.",
 		Example: "  hob record replay model-20260102-150405.000000.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := daemon.Replay(cmd.Context(), args[0])
@@ -112,16 +109,18 @@ const maxReplayed = 300
 // replayText is what was read, as a page.
 func replayText(r daemon.Replayed) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s", r.Subject)
+	fmt.Fprint(&b, r.Subject)
 	for _, part := range []string{r.Backend, r.Model, r.Kind} {
 		if part != "" {
 			fmt.Fprintf(&b, " · %s", part)
 		}
 	}
 	fmt.Fprintf(&b, " · recorded by hob %s, %s\n", r.Version, r.Began.Format("2006-01-02 15:04:05"))
-	line := func(name, said string) {
-		if said != "" {
-			fmt.Fprintf(&b, "   %-9s %s\n", name, strings.ReplaceAll(said, "\n", "\n             "))
+	lines := func(name string, list ...string) {
+		for _, one := range list {
+			if one != "" {
+				fmt.Fprintf(&b, "   %-9s %s\n", name, strings.ReplaceAll(one, "\n", "\n             "))
+			}
 		}
 	}
 	for i, h := range r.Read {
@@ -130,34 +129,25 @@ func replayText(r daemon.Replayed) string {
 			fmt.Fprintf(&b, " → %d, %s", h.Status, console.Size(int64(h.Bytes)))
 		}
 		fmt.Fprintln(&b)
-		line("text", h.Text)
+		lines("text", h.Text)
 		if h.Thinking > 0 {
-			line("thinking", console.Plural(h.Thinking, "character"))
+			lines("thinking", console.Plural(h.Thinking, "character"))
 		}
-		for _, c := range h.Calls {
-			line("call", c)
-		}
-		for _, c := range h.Repaired {
-			line("repaired", c)
-		}
+		lines("call", h.Calls...)
+		lines("repaired", h.Repaired...)
 		for _, m := range h.Messages {
-			line("message", text.Shorten(m, maxReplayed))
+			lines("message", text.Shorten(m, maxReplayed))
 		}
-		line("fault", h.Fault)
+		lines("fault", h.Fault)
 	}
-	for i, list := range [][]string{r.Tools, r.LeftOut, r.Skipped} {
-		for _, one := range list {
-			line([]string{"tool", "left out", "skipped"}[i], one)
-		}
-	}
-	if len(r.Read) == 0 {
+	lines("tool", r.Tools...)
+	lines("left out", r.LeftOut...)
+	lines("skipped", r.Skipped...)
+	switch {
+	case r.Cut != "":
+		fmt.Fprintf(&b, "its last line is not complete: hob was ended, or the disk was full. It begins with:\n%s\n", r.Cut)
+	case len(r.Read) == 0:
 		fmt.Fprintln(&b, "it has no exchange")
-	}
-	if r.Kind != "" {
-		fmt.Fprintln(&b, "these are the exchanges; the messages of a channel are not read again, because that needs its account")
-	}
-	if r.Cut {
-		fmt.Fprintln(&b, "its last line is not complete: hob was ended, or the disk was full")
 	}
 	return b.String()
 }

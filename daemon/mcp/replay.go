@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +28,7 @@ const listMethod = "tools/list"
 // replay reads a recording.
 type replay struct {
 	svc   *Service
-	stray *strays
+	stray strays
 	lines lines
 	asked map[any]string // the methods of hob's requests, by id
 	tools []*sdk.Tool
@@ -34,29 +36,33 @@ type replay struct {
 
 // Replay reads what a server has sent as its connections read it, and returns its messages, the tools that hob would offer, those that it leaves
 // out, and what is no message. Nothing is sent.
-func Replay(name string, log record.Log) (list []record.Heard, offers, leftOut, skipped []string) {
+func Replay(name string, log record.Log) (list []*record.Heard, offers, leftOut, skipped []string) {
 	r := &replay{svc: NewService(Deps{Clock: sys.RealClock(), Limits: Limits{Burst: 1 << 40}}), asked: map[any]string{}}
-	r.stray = &strays{log: func(text string) { skipped = append(skipped, text) }}
-	r.lines.p = &program{in: newGauge(io.NopCloser(nil), r.svc), frame: r.svc.Limits.Frame, stray: r.stray}
-	requests := map[int]record.Entry{}
-	for _, e := range log.Entries {
+	r.stray.log = func(text string) { skipped = append(skipped, text) }
+	r.lines.p = &program{in: newGauge(io.NopCloser(nil), r.svc), frame: r.svc.Limits.Frame, stray: &r.stray}
+	for _, e := range log.Entries { // of a program
 		switch e.What {
 		case record.Sent:
 			r.sent(e.Content())
 		case record.Received:
 			r.lines.add(append(e.Content(), '\n'))
 			for _, m := range r.lines.queue {
-				h := record.Heard{Parsed: true, Bytes: e.Bytes}
-				h.Request = r.hear(m.Message, m.text, &h)
+				h := &record.Heard{Parsed: true, Bytes: e.Bytes}
+				h.Request = r.hear(m.Message, m.text, h)
 				list = append(list, h)
 			}
 			r.lines.queue = nil
-		case record.Request:
-			r.sent(e.Content())
-			requests[e.N] = e
-		case record.Response, record.Failed:
-			list = append(list, r.response(log, requests[e.N], e))
 		}
+	}
+	for _, method := range slices.Sorted(maps.Values(r.asked)) {
+		list = append(list, &record.Heard{Request: "request " + method + " of hob", Fault: record.NoResponse})
+	}
+	for _, h := range log.Exchanges() { // of a service
+		r.sent(h.Asked.Content())
+		if h.Answer != nil {
+			r.response(h)
+		}
+		list = append(list, h)
 	}
 	if more := r.stray.n - strayLogged; more > 0 {
 		skipped = append(skipped, fmt.Sprintf("and %d more", more))
@@ -73,13 +79,12 @@ func Replay(name string, log record.Log) (list []record.Heard, offers, leftOut, 
 
 // sent notes a request of hob, so that its answer is read as one to it.
 func (r *replay) sent(text []byte) {
-	if m, err := jsonrpc.DecodeMessage(text); err == nil {
-		if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
-			r.lines.sent.Store(req.ID.Raw(), req.Method)
-			r.asked[req.ID.Raw()] = req.Method
-			if req.Method == listMethod && !bytes.Contains(req.Params, []byte(`"cursor"`)) {
-				r.tools = nil // the list begins anew
-			}
+	m, err := jsonrpc.DecodeMessage(text)
+	if req, ok := m.(*jsonrpc.Request); err == nil && ok && req.IsCall() {
+		r.lines.sent.Store(req.ID.Raw(), req.Method)
+		r.asked[req.ID.Raw()] = req.Method
+		if req.Method == listMethod && !bytes.Contains(req.Params, []byte(`"cursor"`)) {
+			r.tools = nil // the list begins anew
 		}
 	}
 }
@@ -89,17 +94,17 @@ func (r *replay) hear(m jsonrpc.Message, text []byte, h *record.Heard) (what str
 	h.Messages = append(h.Messages, string(text))
 	switch m := m.(type) {
 	case *jsonrpc.Request:
-		if !m.IsCall() {
-			return "notification " + m.Method
+		if m.IsCall() {
+			return "request " + m.Method
 		}
-		return "request " + m.Method
+		return "notification " + m.Method
 	case *jsonrpc.Response:
 		method := r.asked[m.ID.Raw()]
-		var page sdk.ListToolsResult
-		switch {
-		case m.Error != nil:
+		delete(r.asked, m.ID.Raw())
+		if m.Error != nil {
 			h.Fault = m.Error.Error()
-		case method == listMethod:
+		} else if method == listMethod {
+			var page sdk.ListToolsResult
 			if err := json.Unmarshal(m.Result, &page); err != nil {
 				h.Fault = err.Error()
 			}
@@ -111,34 +116,29 @@ func (r *replay) hear(m jsonrpc.Message, text []byte, h *record.Heard) (what str
 }
 
 // response reads the response of a service.
-func (r *replay) response(log record.Log, asked, e record.Entry) record.Heard {
-	h := log.Heard(asked)
+func (r *replay) response(h *record.Heard) {
 	h.Parsed = true
 	way := &limited{
-		base: &record.Tape{Next: func(*http.Request) *record.Entry { return &e }}, late: func() {}, most: time.Minute,
-		in: newGauge(io.NopCloser(nil), r.svc), stray: r.stray, frame: r.svc.Limits.Frame,
+		base: &record.Tape{Next: func(*http.Request) *record.Heard { return h }}, late: func() {}, most: time.Minute,
+		in: newGauge(io.NopCloser(nil), r.svc), stray: &r.stray, frame: r.svc.Limits.Frame,
 	}
-	req, err := http.NewRequest(asked.Method, "http://recording.invalid", bytes.NewReader(asked.Content()))
+	var resp *http.Response
+	var text []byte
+	req, err := http.NewRequest(h.Asked.Method, "http://recording.invalid", bytes.NewReader(h.Asked.Content()))
+	if err == nil {
+		resp, err = way.RoundTrip(req)
+	}
+	if err == nil {
+		text, err = io.ReadAll(resp.Body)
+		err = cmp.Or(way.fault(), resp.Body.Close(), err)
+	}
 	if err != nil {
 		h.Fault = err.Error()
-		return h
 	}
-	resp, err := way.RoundTrip(req)
-	if err != nil {
-		h.Fault = err.Error()
-		return h
-	}
-	text, err := io.ReadAll(resp.Body)
-	if err = cmp.Or(way.fault(), resp.Body.Close(), err); err != nil {
-		h.Fault = err.Error()
-	}
-	if resp.Header.Get("Content-Type") == "text/event-stream" {
-		for line := range strings.Lines(string(text)) {
-			data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
-			if m, err := jsonrpc.DecodeMessage([]byte(data)); ok && err == nil {
-				r.hear(m, []byte(data), &h)
-			}
+	for line := range strings.Lines(string(text)) {
+		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
+		if m, err := jsonrpc.DecodeMessage([]byte(data)); ok && err == nil && resp.Header.Get("Content-Type") == "text/event-stream" {
+			r.hear(m, []byte(data), h)
 		}
 	}
-	return h
 }

@@ -1,11 +1,7 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"hob/daemon/secret"
@@ -20,84 +16,78 @@ var credential = sys.Regexp(`(?i)("(?:access_token|refresh_token|id_token|client
 // hidden returns a text without secrets: as they stand, written with escapes in JSON, or in pieces over the events of a stream.
 func (r *Recorder) hidden(text string) string {
 	text = credential().ReplaceAllString(r.Hide(text), "${1}${2}[secret]")
-	if clean, err := secret.JSON([]byte(text), r.Hide); err == nil && json.Valid([]byte(text)) {
+	if json.Valid([]byte(text)) {
+		clean, _ := secret.JSON([]byte(text), r.Hide) // it is valid
 		return string(clean)
 	}
-	lines := strings.SplitAfter(text, "\n")
-	pieces := map[string][]*string{} // the texts of the events, by their place in each
-	events := map[int]any{}
-	for i, line := range lines {
-		_, value, _ := inLine(line)
-		if !strings.HasPrefix(value, "{") || !json.Valid([]byte(value)) {
-			continue
-		}
-		d := json.NewDecoder(strings.NewReader(value))
-		d.UseNumber()
-		var v any
-		if d.Decode(&v) == nil {
-			events[i] = collect(v, "", pieces)
-		}
-	}
-	if !r.joined(pieces) {
-		return strings.Join(lines, "")
-	}
-	for i, v := range events {
-		head, _, end := inLine(lines[i])
-		lines[i] = head + written(v) + end
-	}
-	return strings.Join(lines, "")
+	return r.joined(text)
 }
 
-// inLine returns the parts of a line of a stream: "data: ", the document, and the end of the line.
-func inLine(line string) (head, document, end string) {
-	rest := strings.TrimRight(line, "\r\n")
-	document = strings.TrimLeft(strings.TrimPrefix(rest, "data:"), " ")
-	return rest[:len(rest)-len(document)], document, line[len(rest):]
+// piece is a text in a document of a stream.
+type piece struct {
+	from, to int // where it is, with its quotes
+	key      string
+	text     string
+	changed  bool
 }
 
-// collect returns a document with its texts as pointers, and adds those to the pieces.
-func collect(v any, at string, pieces map[string][]*string) any {
-	switch v := v.(type) {
-	case string:
-		pieces[at] = append(pieces[at], &v)
-		return &v
-	case []any:
-		for i := range v {
-			v[i] = collect(v[i], at+fmt.Sprintf("[%d]", i), pieces)
+// part finds the texts, names and numbers of documents, and the ends of lines.
+var part = sys.Regexp(`"((?:\\.|[^"\\\n])*)"(\s*:)?|\d+|\n`)
+
+// joined hides secrets in the pieces of a stream. Pieces belong together if they have the same key and the same indexes: several calls come side by side.
+// The indexes are those before the piece, or all of the event, because servers write them before or after it. The first piece gets the joined text.
+func (r *Recorder) joined(text string) string {
+	var all, event []*piece
+	groups := map[string][]*piece{}
+	key, index := "", ""
+	end := func() {
+		for _, p := range event {
+			groups["event "+index+p.key] = append(groups["event "+index+p.key], p)
 		}
-	case map[string]any:
-		at += fmt.Sprint("#", v["index"]) // of several calls that come side by side
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			v[key] = collect(v[key], at+"."+key, pieces)
+		event, key, index = nil, "", ""
+	}
+	for _, at := range part().FindAllStringSubmatchIndex(text, -1) {
+		p := &piece{from: at[0], to: at[1], key: key}
+		switch found := text[at[0]:at[1]]; {
+		case found == "\n":
+			end()
+		case at[4] >= 0:
+			key = text[at[2]:at[3]]
+		case found[0] != '"' && strings.HasSuffix(key, "index"):
+			index += found + "."
+		case found[0] == '"' && json.Unmarshal([]byte(found), &p.text) == nil:
+			all, event = append(all, p), append(event, p)
+			groups[index+key] = append(groups[index+key], p)
 		}
 	}
-	return v
+	end()
+	for _, list := range groups {
+		r.join(list)
+	}
+	var b strings.Builder
+	done := 0
+	for _, p := range all {
+		if p.changed {
+			clean, _ := json.Marshal(p.text) // a text always can be
+			b.WriteString(text[done:p.from] + string(clean))
+			done = p.to
+		}
+	}
+	return b.String() + text[done:]
 }
 
-// joined reports whether pieces hold a secret together. Then the first one has all of them, without it.
-func (r *Recorder) joined(pieces map[string][]*string) (found bool) {
-	for _, list := range pieces {
-		var all strings.Builder
-		for _, p := range list {
-			all.WriteString(*p)
-		}
-		if clean := r.Hide(all.String()); clean != all.String() {
-			found = true
-			for _, p := range list {
-				*p = ""
+// join moves the text of pieces into the first one if it has a secret, which is hidden there.
+func (r *Recorder) join(list []*piece) {
+	var b strings.Builder
+	for _, p := range list {
+		b.WriteString(p.text)
+	}
+	if clean := r.Hide(b.String()); clean != b.String() {
+		for i, p := range list {
+			p.text, p.changed = "", true
+			if i == 0 {
+				p.text = clean
 			}
-			*list[0] = clean
 		}
 	}
-	return found
-}
-
-func written(v any) string {
-	var b bytes.Buffer
-	to := json.NewEncoder(&b)
-	to.SetEscapeHTML(false)
-	if to.Encode(v) != nil {
-		return "{}" // nothing that was decoded
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -5,13 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 
 	"hob/daemon/event"
 )
@@ -20,8 +17,11 @@ import (
 type Log struct {
 	Head
 	Entries []Entry
-	Cut     bool // its last line is not complete
+	Cut     string // the beginning of its last line, if that is not complete
 }
+
+// maxCut is how many bytes of an incomplete line are shown.
+const maxCut = 300
 
 // Read reads a file. Errors are faults for people.
 func Read(path string) (l Log, err error) {
@@ -55,7 +55,7 @@ func Read(path string) (l Log, err error) {
 		case n == 1 && l.Format > 1:
 			return bad("%s was written by hob %s, which is newer than this one", path, l.Version)
 		case err != nil && !whole:
-			l.Cut = true // hob was killed, or the disk was full
+			l.Cut = strings.ToValidUTF8(string(line[:min(len(line), maxCut)]), "") // hob was killed, or the disk was full
 		case err != nil:
 			return bad("line %d of %s is no entry of a recording", n, path)
 		case n > 1:
@@ -77,20 +77,18 @@ func (e Entry) Content() []byte {
 	return []byte(e.Body)
 }
 
-// Answer returns what came of a request: the response, or what failed in its place; nil: nothing.
-func (l Log) Answer(n int) *Entry {
-	for i := range l.Entries {
-		if e := &l.Entries[i]; e.N == n && (e.What == Response || e.What == Failed) {
-			return e
-		}
+// early returns why the body of a response ended early; "": it did not, or hob wanted no more.
+func (e Entry) early() string {
+	if e.End == closed {
+		return ""
 	}
-	return nil
+	return e.End
 }
 
-// Heard is what hob reads in one response.
+// Heard is a request with what came of it, and what hob reads in that. Of a program it is a message without a request.
 type Heard struct {
-	N        int      `json:"n,omitempty"` // the request
-	Request  string   `json:"request"`     // its method and address
+	N        int      `json:"n,omitempty"` // number of the request
+	Request  string   `json:"request"`     // its method and address, or what the message is
 	Status   int      `json:"status,omitempty"`
 	Bytes    int      `json:"bytes"`
 	Parsed   bool     `json:"parsed"` // hob has read it; otherwise it is only listed
@@ -98,65 +96,39 @@ type Heard struct {
 	Thinking int      `json:"thinking,omitempty"` // characters
 	Calls    []string `json:"calls,omitempty"`
 	Repaired []string `json:"repaired,omitempty"`
-	Messages []string `json:"messages,omitempty"` // of an MCP server, in the form of the protocol
+	Messages []string `json:"messages,omitempty"` // JSON: of an MCP server as it sent them, of a channel as hob reads them
 	Fault    string   `json:"fault,omitempty"`
+
+	Asked  Entry   `json:"-"` // the request
+	Answer *Entry  `json:"-"` // the response, or the failure in its place; nil: there is none
+	Frames []Entry `json:"-"` // the messages over the WebSocket that the request opened
 }
 
-// Heard describes a request and what came of it.
-func (l Log) Heard(e Entry) Heard {
-	h := Heard{N: e.N, Request: e.Method + " " + e.URL}
-	switch a := l.Answer(e.N); {
-	case a == nil:
-		h.Fault = "the recording has no response"
-	case a.What == Failed:
-		h.Fault = a.End
-	default:
-		h.Status, h.Bytes = a.Status, a.Bytes
+// NoResponse is the fault of a request without a response.
+const NoResponse = "the recording has no response"
+
+// Exchanges returns the requests in order, each with the first answer to it.
+func (l Log) Exchanges() (list []*Heard) {
+	numbered := map[int]*Heard{}
+	var socket *Heard
+	for _, e := range l.Entries {
+		h := numbered[e.N]
+		switch {
+		case e.What == Request:
+			h = &Heard{N: e.N, Request: e.Method + " " + e.URL, Fault: NoResponse, Asked: e}
+			numbered[e.N], list = h, append(list, h)
+		case socket != nil && (e.What == Sent || e.What == Received):
+			socket.Frames = append(socket.Frames, e)
+			socket.Bytes += e.Bytes
+		case h == nil || h.Answer != nil: // it answers nothing
+		case e.What == Failed:
+			h.Answer, h.Fault = &e, e.End
+		case e.What == Response:
+			h.Answer, h.Status, h.Bytes, h.Fault = &e, e.Status, e.Bytes, e.early()
+			if e.Status == http.StatusSwitchingProtocols {
+				socket = h
+			}
+		}
 	}
-	return h
+	return list
 }
-
-// Tape is a transport that sends nothing: its responses are those of a recording.
-type Tape struct {
-	// Next returns the answer to a request; nil: the recording has none.
-	Next func(*http.Request) *Entry
-
-	mu sync.Mutex
-}
-
-// RoundTrip returns the next response. One that did not come, or broke off, is an error as it was.
-func (t *Tape) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Body != nil {
-		_ = req.Body.Close() // nothing reads it
-	}
-	t.mu.Lock()
-	e := t.Next(req)
-	t.mu.Unlock()
-	switch {
-	case e == nil:
-		return nil, errors.New("the recording has no answer to this request")
-	case e.What == Failed:
-		return nil, errors.New(e.End)
-	}
-	resp := &http.Response{
-		StatusCode: e.Status, Status: fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)), ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, Request: req, ContentLength: -1,
-	}
-	for name, value := range e.Header {
-		resp.Header.Set(name, value)
-	}
-	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(e.Content()), ending(e)))
-	return resp, nil
-}
-
-// ending is the end of a body: complete, or not.
-func ending(e *Entry) io.Reader {
-	if e.Cut || e.End != "" && e.End != closed {
-		return broken{}
-	}
-	return strings.NewReader("")
-}
-
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

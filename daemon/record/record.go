@@ -1,11 +1,11 @@
 // Package record writes the raw exchange with one server into a file, while the owner wants that, and reads such files again.
 //
-// The flow: the clients of servers have a wrapped transport (web.go) or note their lines (Line), always, at the cost of one atomic look.
-// Start opens a file for one subject; from then on the exchanges of that subject are written to it, a line of JSON for each request and
-// each response. Secrets are taken out of every text first (hide.go). Read gives the lines back, and a Tape answers requests with them
-// (read.go).
+// The flow: the clients of servers have a wrapped transport (web.go), or note their lines and messages (Line). That costs one atomic load while
+// nothing is recorded. Start opens a file for one subject. From then on the exchanges of that subject are written to it, a line of JSON for each
+// request and each response. Secrets are taken out of every text first (hide.go). Read returns the lines, Exchanges puts them together (read.go), and a
+// Tape answers requests with them (tape.go).
 //
-// A recording never changes what it records, nor makes it fail. It ends by itself at its limits and at an error of the disk, and with the
+// A recording never changes what it records, nor makes it fail. It ends by itself at its limits, at an error of the disk, and with the
 // process.
 package record
 
@@ -14,14 +14,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/secret"
 )
 
 // Limits of a recording.
@@ -38,8 +41,12 @@ type Head struct {
 	Subject string    `json:"subject"`       // as the config names it: model, models.NAME, channels.NAME, mcp.NAME
 	Backend string    `json:"backend,omitempty"`
 	Model   string    `json:"model,omitempty"`
-	Kind    string    `json:"kind,omitempty"` // of a channel
 	Began   time.Time `json:"began"`
+
+	// Of a channel, what hob needs to read it again.
+	Kind   string          `json:"kind,omitempty"`
+	Config json.RawMessage `json:"config,omitempty"` // its section, without secrets
+	Owner  []event.Address `json:"owner,omitempty"`  // the owner's addresses there
 }
 
 // The kinds of entries.
@@ -47,8 +54,9 @@ const (
 	Request  = "request"  // over HTTP
 	Response = "response" // to the request with the same number
 	Failed   = "failed"   // in place of a response
-	Sent     = "sent"     // a line to a program
-	Received = "received" // a line of it
+	Sent     = "sent"     // a line to a program, or a message over a WebSocket
+	Received = "received" // a line or a message from it
+	Cursor   = "cursor"   // up to where a channel had been read when it started
 )
 
 // Entry is each further line of a file.
@@ -96,11 +104,11 @@ type recording struct {
 	until   time.Time
 	ended   atomic.Bool // nothing new begins
 
-	mu    sync.Mutex
-	file  *os.File // nil: it is closed
+	mu    sync.Mutex // protects the fields below
+	file  *os.File   // nil: it is closed
 	state State
 	n     int            // requests so far
-	open  map[*body]bool // responses that still come
+	open  map[*body]bool // responses that are still being read
 }
 
 // Start begins a recording of what h describes.
@@ -110,6 +118,7 @@ func (r *Recorder) Start(h Head) (State, error) {
 	if x := r.of(""); x != nil {
 		return State{}, event.NewFault(event.Clash, "end it with: hob record stop", "a recording of %s runs", x.subject)
 	}
+	h.Config, _ = secret.JSON(h.Config, r.Hide) // it is valid
 	h.Format, h.Version, h.Began = 1, r.Version, r.Now().UTC().Truncate(time.Microsecond)
 	name := regexp.MustCompile(`[^A-Za-z0-9._-]+`).ReplaceAllString(h.Subject, "-") + "-" + h.Began.Format("20060102-150405.000000") + ".jsonl"
 	x := &recording{subject: h.Subject, until: h.Began.Add(maxTime), open: map[*body]bool{}}
@@ -150,7 +159,7 @@ func (r *Recorder) Show() State {
 	return x.state
 }
 
-// Line notes a line to a program or of it.
+// Line notes a line to a program or from it, a message over a WebSocket, or a cursor.
 func (r *Recorder) Line(subject, what string, line []byte) {
 	if x := r.of(subject); x != nil {
 		r.add(x, r.bodied(Entry{What: what}, line, len(line)))
@@ -204,12 +213,15 @@ func (x *recording) write(line any) error {
 	return err
 }
 
-// end ends a recording, with what has come of the responses that are not complete. why is for the owner; "": he ended it.
+// end ends a recording. A response that is still being read is written as far as it was read. why is for the owner; "": the owner ended it.
 func (r *Recorder) end(x *recording, why string) {
 	if x.ended.Swap(true) {
 		return
 	}
-	for _, b := range x.unfinished() {
+	x.mu.Lock()
+	open := slices.Collect(maps.Keys(x.open))
+	x.mu.Unlock()
+	for _, b := range open {
 		b.finish("the recording ended")
 	}
 	x.mu.Lock()

@@ -4,14 +4,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
-	"sync"
 	"unicode/utf8"
 )
 
-// margin is how much more of a body is kept than is written: a secret at the end of what was kept is not recognised if its end is missing.
+// margin is how many more bytes of a body are kept than are written. A secret that is cut off at the end of the kept bytes is not recognised there. So
+// these bytes are searched for secrets, too, but they are not written.
 const margin = 64 << 10
 
 // Web wraps the transport to the server of a subject; nil is the usual one.
@@ -45,10 +43,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.rec.add(x, Entry{What: Failed, N: n, End: t.rec.hidden(err.Error())})
 		return nil, err
 	}
-	about := Entry{What: Response, N: n, Status: resp.StatusCode, Header: harmless(resp.Header)}
-	b := &body{ReadCloser: resp.Body, rec: t.rec, x: x, about: about}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		b.finish("")
+	b := &body{ReadCloser: resp.Body, rec: t.rec, x: x, about: Entry{What: Response, N: n, Status: resp.StatusCode, Header: harmless(resp.Header)}}
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection
+		t.rec.add(x, b.about)
 		return resp, nil
 	}
 	x.mu.Lock()
@@ -92,13 +89,13 @@ func harmless(h http.Header) map[string]string {
 	return kept
 }
 
-// bodied adds a body to an entry: without secrets, not longer than maxBody, and in base64 if it is no text. whole is its size, raw its first
+// bodied adds a body to an entry: without secrets, at most maxBody bytes, and in base64 if it is not text. whole is its size, raw its first
 // maxBody and margin bytes.
 func (r *Recorder) bodied(e Entry, raw []byte, whole int) Entry {
 	text := r.hidden(string(raw))
 	e.Bytes, e.Cut = whole, whole > len(raw) || len(text) > maxBody
 	if whole > len(raw) {
-		text = text[:max(0, len(text)-margin)] // what is left of a secret whose end is missing
+		text = text[:max(0, len(text)-margin)] // it may end with the beginning of a secret
 	}
 	text = text[:min(len(text), maxBody)]
 	for range utf8.UTFMax - 1 {
@@ -112,28 +109,24 @@ func (r *Recorder) bodied(e Entry, raw []byte, whole int) Entry {
 	return e
 }
 
-// body is the body of a response, of which what its reader takes is kept.
+// body is the body of a response. It keeps what its reader takes, until it is written to the recording.
 type body struct {
 	io.ReadCloser
 	rec   *Recorder
-	x     *recording
+	x     *recording // its lock protects the fields below
 	about Entry
-
-	mu    sync.Mutex
 	kept  []byte
-	bytes int
-	done  bool
 }
 
 // Read passes on what comes, at once.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.mu.Lock()
-	if !b.done {
-		b.bytes += n
+	b.x.mu.Lock()
+	if b.x.open[b] {
+		b.about.Bytes += n
 		b.kept = append(b.kept, p[:min(n, maxBody+margin-len(b.kept))]...)
 	}
-	b.mu.Unlock()
+	b.x.mu.Unlock()
 	switch {
 	case errors.Is(err, io.EOF):
 		b.finish("")
@@ -155,27 +148,13 @@ const closed = "hob read no further"
 
 // finish writes the response, once.
 func (b *body) finish(end string) {
-	b.mu.Lock()
-	done, e := b.done, b.about
-	if !done {
-		b.done = true
-		e = b.rec.bodied(e, b.kept, b.bytes)
-		b.kept = nil
-	}
-	b.mu.Unlock()
-	if done {
-		return
-	}
 	b.x.mu.Lock()
+	open, e, kept := b.x.open[b], b.about, b.kept
 	delete(b.x.open, b)
+	b.kept = nil
 	b.x.mu.Unlock()
-	e.End = end
-	b.rec.add(b.x, e)
-}
-
-// unfinished returns the responses that still come.
-func (x *recording) unfinished() []*body {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return slices.Collect(maps.Keys(x.open))
+	if open {
+		e.End = end
+		b.rec.add(b.x, b.rec.bodied(e, kept, e.Bytes))
+	}
 }

@@ -43,6 +43,11 @@ func (c Clock) WithSleep(slept func() time.Duration) Clock {
 	return c
 }
 
+// RecordedClock returns a clock that shows the time of something that was recorded.
+func RecordedClock(at func() time.Time) Clock {
+	return Clock{wall: func() time.Time { return at().UTC() }, mono: func() time.Duration { return at().Sub(time.Unix(0, 0)) }}
+}
+
 // Wall returns the time of day, in UTC, without a monotonic part. It may jump.
 func (c Clock) Wall() time.Time { return c.wall() }
 

@@ -1,0 +1,171 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/channels"
+	chanall "hob/channels/all"
+	"hob/daemon/event"
+	"hob/daemon/record"
+	"hob/daemon/sys"
+)
+
+// replayTime is how long a channel may take to read a recording. Some wait between two tries, as they did when it was recorded.
+const replayTime = 20 * time.Second
+
+// channelReplay is the platform and the inbox of a channel that reads a recording.
+type channelReplay struct {
+	mu       sync.Mutex // protects the fields below
+	left     map[string][]*record.Heard
+	list     []*record.Heard // the exchanges, and what hob asked for in vain
+	last     *record.Heard   // that hob reads now
+	at       time.Time       // when that was recorded
+	answered int             // requests
+	cursor   string
+	end      context.CancelFunc
+}
+
+// replayChannel runs the channel of a recording, as the host does, until it asks for more than the recording has. Requests that the channel does not make
+// to receive, such as those of answers, are only listed.
+func replayChannel(ctx context.Context, name string, log record.Log) ([]*record.Heard, error) {
+	r := &channelReplay{left: map[string][]*record.Heard{}, list: log.Exchanges(), at: log.Began}
+	for _, h := range r.list {
+		for _, key := range requestKeys(h.Asked.Method, h.Asked.URL, h.Asked.Content()) {
+			r.left[key] = append(r.left[key], h)
+		}
+	}
+	for _, e := range log.Entries {
+		if e.What == record.Cursor {
+			r.cursor = cmp.Or(r.cursor, e.Body)
+		}
+	}
+	ctx, r.end = context.WithTimeout(ctx, replayTime)
+	defer r.end()
+	env := channels.Env{
+		HTTP: &http.Client{Transport: &record.Tape{Next: r.next, End: r.end}}, Clock: sys.RecordedClock(r.now), Log: slog.New(slog.DiscardHandler),
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("a recording connects to nothing")
+		},
+		Secret: func(string) (string, error) { return channels.StandIn, nil }, Owner: func() []event.Address { return log.Owner },
+	}
+	ch, err := channels.Build(chanall.All(), name, log.Kind, env, func(into any) error { return json.Unmarshal(portable(log.Config), into) })
+	if err != nil {
+		return nil, event.NewFault(event.Invalid, "use the hob that wrote it, "+log.Version, "the recording has no channel that this hob can make: %v", err)
+	}
+	for before := -1; before < r.answered && ctx.Err() == nil; {
+		before = r.answered
+		// A response that ended early has its reason as its fault.
+		if err := ch.Run(ctx, r); err != nil && ctx.Err() == nil && r.last != nil && r.last.Answer.End == "" {
+			r.last.Fault = err.Error()
+		}
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		r.list = append(r.list, &record.Heard{Request: "the rest", Fault: "hob waits for something that is not in the recording"})
+	}
+	return r.list, nil
+}
+
+// requestKeys are by what a request is found in a recording: all of it, else its method, its address without the query, and what it calls with JSON-RPC.
+func requestKeys(method, address string, body []byte) []string {
+	address = hiddenValue().ReplaceAllString(address, channels.StandIn)
+	path, _, _ := strings.Cut(address, "?")
+	var call struct{ Method string }
+	_ = json.Unmarshal(body, &call) // other bodies call nothing
+	return []string{method + " " + address + "\n" + hiddenValue().ReplaceAllString(string(body), channels.StandIn), method + " " + path + " " + call.Method}
+}
+
+// hiddenValue finds what is in a recording in place of a secret.
+var hiddenValue = sys.Regexp(`\[secret[^\]]*\]`)
+
+// next returns the answer to a request.
+func (r *channelReplay) next(req *http.Request) *record.Heard {
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body) // it is in memory
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := false
+	for _, key := range requestKeys(req.Method, req.URL.String(), body) {
+		for known = known || r.left[key] != nil; len(r.left[key]) > 0; {
+			h := r.left[key][0]
+			r.left[key] = r.left[key][1:]
+			if h.Answer != nil && !h.Parsed {
+				h.Parsed, r.last, r.at = true, h, h.Answer.At
+				r.answered++
+				return h
+			}
+		}
+	}
+	if !known {
+		r.list = append(r.list, &record.Heard{Request: req.Method + " " + req.URL.String(), Fault: "the recording has no answer to this request of hob"})
+	}
+	r.end()
+	return nil
+}
+
+// now is when what hob reads was recorded.
+func (r *channelReplay) now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at
+}
+
+// read adds what hob has read.
+func (r *channelReplay) read(c *channels.Cursor, list ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c != nil {
+		r.cursor = c.Value
+	}
+	for _, m := range list {
+		text, err := json.Marshal(m)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		if r.last != nil {
+			r.last.Messages = append(r.last.Messages, string(text))
+		}
+	}
+}
+
+// Receive takes messages.
+func (r *channelReplay) Receive(_ context.Context, list []channels.Message, c *channels.Cursor) error {
+	r.read(c)
+	for _, m := range list {
+		r.read(nil, m)
+	}
+	return nil
+}
+
+// Accept takes inputs.
+func (r *channelReplay) Accept(_ context.Context, list []event.In, c *channels.Cursor) ([]event.Receipt, error) {
+	r.read(c)
+	for _, in := range list {
+		r.read(nil, in)
+	}
+	return make([]event.Receipt, len(list)), nil
+}
+
+// Gap takes a gap.
+func (r *channelReplay) Gap(_ context.Context, from, to time.Time, why string) error {
+	r.read(nil, channels.Gap{From: from, To: to, Why: why})
+	return nil
+}
+
+// Cursor returns the position.
+func (r *channelReplay) Cursor(context.Context, string, string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cursor, nil
+}
