@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"hob/config"
 	"hob/daemon/api"
 	"hob/daemon/api/server"
 	"hob/daemon/event"
@@ -27,8 +26,10 @@ func recordRoutes(d *daemon) []server.Route {
 				return api.Recording{}, err
 			}
 			head, ok := subjects[subject]
-			if c := slices.IndexFunc(d.config().Channels, func(c config.Channel) bool { return "channels."+c.Name == subject }); !ok && c >= 0 {
-				return api.Recording{}, event.NewFault(event.Invalid, "send what the log says of it", "%s cannot be recorded: it does not use HTTP", subject)
+			for _, c := range d.config().Channels {
+				if !ok && "channels."+c.Name == subject {
+					return api.Recording{}, event.NewFault(event.Invalid, "its log may help: hob logs", "%s cannot be recorded: its kind, %s, does not use HTTP", subject, c.Kind)
+				}
 			}
 			if !ok {
 				known := strings.Join(slices.Sorted(maps.Keys(subjects)), ", ")

@@ -21,7 +21,7 @@ import (
 )
 
 // replayTime is how long a channel may take to read a recording. Some wait between two tries, as they did when it was recorded.
-const replayTime = 20 * time.Second
+const replayTime = time.Minute
 
 // channelReplay is the platform and the inbox of a channel that reads a recording.
 type channelReplay struct {
@@ -101,7 +101,10 @@ func (r *channelReplay) next(req *http.Request) *record.Heard {
 			h := r.left[key][0]
 			r.left[key] = r.left[key][1:]
 			if h.Answer != nil && !h.Parsed {
-				h.Parsed, r.last, r.at = true, h, h.Answer.At
+				h.Parsed, r.last = true, h
+				if !h.Answer.At.IsZero() {
+					r.at = h.Answer.At
+				}
 				r.answered++
 				return h
 			}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,12 @@ func anyOf(entries []record.Entry) (list []any) {
 	return list
 }
 
+// exchange is a request with its response, as two lines of a recording.
+func exchange(method, url, body string) string {
+	quoted := strconv.Quote(body)
+	return `{"what":"request","n":3,"method":"` + method + `","url":"` + url + `"}` + "\n" + `{"what":"response","n":3,"status":200,"body":` + quoted + "}\n"
+}
+
 // A hostile file is an error or a short list, never a panic or an endless loop.
 func FuzzReplay(f *testing.F) {
 	for _, subject := range []string{"model", "mcp.notes", "channels.phone"} {
@@ -146,6 +153,19 @@ func FuzzReplay(f *testing.F) {
 			`{"what":"response","n":1,"status":200,"header":{"Content-Type":"application/json"},"body":"{\"id\":1,\"result\":{\"tools\":[]}}"}` + "\n" +
 			`{"what":"response","n":-1,"status":-7,"header":{"":"\n"}}` + "\n" + `{"what":"request","n":2,"method":" ","body":"{\"input\":[],\"tools\":[{},null]}"}` + "\n" +
 			`{"what":"response","n":2,"status":0}` + "\n" + `{"what":"received","body":"{\"method\":\"x\"}"}` + "\n" + `{"what":"sent","base64":true,"body":"!"}`)
+	}
+	for _, kind := range []string{"discord", "email", "irc", "matrix", "ntfy", "signal", "slack", "telegram"} {
+		f.Add(`{"hob_recording":1,"subject":"channels.phone","kind":"` + kind + `","config":{"token":"env:A","topic":"t","server":"h","account":"+491701234567","app_token":"env:A","bot_token":"env:A",` +
+			`"homeserver":"http://h","url":"http://h","api_base":"http://h","nick":"hob","imap":"h","smtp":"h","address":"hob@example.org","password":"env:A"},"owner":["phone:42","x"]}` + "\n" +
+			`{"what":"cursor","body":"{\"heard\":-1,\"since\":\"s\",\"offset\":9}"}` + "\n" + exchange("POST", "http://h/bot[secret x]/getMe", `{"ok":true,"result":{"id":1}}`) +
+			exchange("POST", "http://h/bot[secret x]/getUpdates", `{"ok":true,"result":[{"update_id":1,"message":{"text":"a","chat":{"id":1}}}]}`) +
+			exchange("GET", "http://h/_matrix/client/v3/account/whoami", `{"user_id":"@hob:h"}`) + exchange("GET", "http://h/_matrix/client/v3/sync", `{"next_batch":"s2","rooms":{}}`) +
+			exchange("GET", "http://h/t/json", `{"id":"m","time":1,"event":"message","topic":"t","message":"a"}`+"\n") + exchange("GET", "http://h/api/v1/events", "data:{}\n\n") +
+			exchange("POST", "http://h/api/v1/rpc", `{"result":[]}`) + exchange("GET", "https://discord.com/api/v10/users/@me", `{"id":"1"}`) +
+			exchange("GET", "https://discord.com/api/v10/gateway/bot", `{"url":"wss://gateway.discord.gg"}`) + exchange("POST", "http://h/auth.test", `{"ok":true,"user_id":"U1","team_id":"T1"}`) +
+			exchange("POST", "http://h/apps.connections.open", `{"ok":true,"url":"ws://h/link"}`) +
+			`{"what":"request","n":9,"method":"GET","url":"http://h/link"}` + "\n" + `{"what":"response","n":9,"status":101}` + "\n" +
+			`{"what":"received","body":"{\"type\":\"hello\",\"op\":10,\"d\":{\"heartbeat_interval\":1}}"}` + "\n" + `{"what":"received","base64":true,"body":"/w=="}` + "\n")
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		file := filepath.Join(t.TempDir(), "file.jsonl")

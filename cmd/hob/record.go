@@ -104,7 +104,7 @@ func recordReplayCommand(a *cli.App) *cobra.Command {
 }
 
 // maxReplayed is how many characters of a message a page shows; --json has all.
-const maxReplayed = 300
+const maxReplayed = 1000
 
 // replayText is what was read, as a page.
 func replayText(r daemon.Replayed) string {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Tape is a transport that sends nothing: its responses are those of a recording.
@@ -51,7 +52,7 @@ func (t *Tape) RoundTrip(req *http.Request) (*http.Response, error) {
 		for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Accept": base64.StdEncoding.EncodeToString(sum[:])} {
 			resp.Header.Set(name, value)
 		}
-		s := &socket{left: h.Frames, wrote: make(chan struct{}, len(h.Frames)), end: t.End}
+		s := &socket{heard: h, left: h.Frames, wrote: make(chan struct{}, len(h.Frames)), end: t.End}
 		s.open, s.close = context.WithCancel(context.WithoutCancel(req.Context())) // the request is over, the connection is not
 		resp.Body = s
 		return resp, nil
@@ -68,8 +69,12 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
+// patience is how long hob may take to send what it sent when it was recorded.
+const patience = 2 * time.Second
+
 // socket is a recorded WebSocket, as a server is on it (RFC 6455, section 5.2). A message comes when hob has sent those before it.
 type socket struct {
+	heard *Heard
 	left  []Entry
 	next  bytes.Buffer  // the rest of a message
 	wrote chan struct{} // a value for each write of hob
@@ -93,6 +98,8 @@ func (s *socket) Read(p []byte) (int, error) {
 			case <-s.wrote:
 			case <-s.open.Done():
 				return 0, io.EOF
+			case <-time.After(patience):
+				s.heard.Fault, s.left = "hob does not send what it sent when this was recorded, and the rest was not read", s.left[:1]
 			}
 		default:
 			text := s.left[0].Content()
