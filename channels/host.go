@@ -84,9 +84,12 @@ func (h *Host) Replace(sections map[string]Section) {
 	h.look()
 }
 
-// Restart ends a channel and starts it again with its section as it is.
-func (h *Host) Restart(name string) {
+// Restart ends a configured channel and starts it as s, also if its section has not changed.
+func (h *Host) Restart(name string, s Section) {
 	h.mu.Lock()
+	if _, ok := h.want[name]; ok {
+		h.want[name] = s
+	}
 	if t := h.have[name]; t != nil {
 		t.Fingerprint = "" // it serves no section
 	}

@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
+	"hob/config"
 	"hob/daemon/api"
 	"hob/daemon/api/server"
 	"hob/daemon/event"
@@ -26,27 +28,28 @@ func recordRoutes(d *daemon) []server.Route {
 				return api.Recording{}, err
 			}
 			head, ok := subjects[subject]
-			for _, c := range d.config().Channels {
-				if !ok && "channels."+c.Name == subject {
-					return api.Recording{}, event.NewFault(event.Invalid, "its log may help: hob logs", "%s cannot be recorded: its kind, %s, does not use HTTP", subject, c.Kind)
-				}
-			}
-			if !ok {
-				known := strings.Join(slices.Sorted(maps.Keys(subjects)), ", ")
-				hint := "there are: " + known
-				if known == "" {
-					hint = "connect a model, a channel or an MCP server first: hob setup"
-				}
-				return api.Recording{}, event.NewFault(event.Missing, hint, "there is no %q that can be recorded", subject)
+			at := slices.IndexFunc(d.config().Channels, func(c config.Channel) bool { return "channels."+c.Name == subject })
+			switch known := strings.Join(slices.Sorted(maps.Keys(subjects)), ", "); {
+			case !ok && at >= 0:
+				return api.Recording{}, event.NewFault(event.Invalid, "its log may help: hob logs", "%s cannot be recorded: its kind, %s, does not use HTTP", subject, d.config().Channels[at].Kind)
+			case !ok:
+				return api.Recording{}, event.NewFault(event.Missing, "there are: "+cmp.Or(known, "none yet; connect one with hob setup"), "there is no %q that can be recorded", subject)
 			}
 			head.Subject = subject
 			state, err := d.recorder.Start(head)
-			if name, ok := strings.CutPrefix(subject, "channels."); ok && err == nil {
-				d.host.Restart(name) // its connection began before the recording
+			if at >= 0 && err == nil {
+				reconnect(ctx, d, d.config().Channels[at])
 			}
 			return state, err
 		}),
 		server.DoOnly(api.StopRecord, func(context.Context, api.None) (api.Recording, error) { return d.recorder.Stop() }),
+	}
+}
+
+// reconnect starts a channel anew: what was said when it connected is needed to read the rest.
+func reconnect(ctx context.Context, d *daemon, c config.Channel) {
+	if s := d.reloader.sections.section(context.WithoutCancel(ctx), d.config(), c, &[]string{}); s.Channel != nil {
+		d.host.Restart(c.Name, s)
 	}
 }
 
@@ -70,15 +73,9 @@ func recordable(ctx context.Context, d *daemon) (map[string]record.Head, error) 
 	for _, c := range d.config().Channels {
 		if c.Kind != "email" && c.Kind != "irc" { // they use other protocols
 			var section map[string]any
-			if err := c.Decode(&section); err != nil {
-				return nil, err
-			}
-			raw, err := json.Marshal(section)
-			if err != nil {
-				return nil, err
-			}
+			_ = c.Decode(&section) // the channel itself says what is wrong with it
 			mine := slices.DeleteFunc(slices.Clone(d.recipients.Owner()), func(a event.Address) bool { return a.Channel() != c.Name })
-			list["channels."+c.Name] = record.Head{Kind: c.Kind, Config: portable(raw), Owner: mine}
+			list["channels."+c.Name] = record.Head{Kind: c.Kind, Config: portable(section), Owner: mine}
 		}
 	}
 	for name := range d.config().MCP.Servers {
@@ -88,15 +85,16 @@ func recordable(ctx context.Context, d *daemon) (map[string]record.Head, error) 
 }
 
 // portable returns a channel's section for a recording: without references to secrets, and without the program that hob would start.
-func portable(section json.RawMessage) json.RawMessage {
-	var keys map[string]any
-	_ = json.Unmarshal(section, &keys) // without a section the channel says what is missing
-	maps.DeleteFunc(keys, func(key string, _ any) bool { return strings.EqualFold(key, "command") })
-	for key, value := range keys {
+func portable(section map[string]any) json.RawMessage {
+	clean := map[string]any{}
+	for key, value := range section {
 		if text, ok := value.(string); ok && secret.IsReference(text) {
-			keys[key] = "env:RECORDED"
+			value = "env:RECORDED"
+		}
+		if !strings.EqualFold(key, "command") {
+			clean[key] = value
 		}
 	}
-	clean, _ := json.Marshal(keys) // it was decoded
-	return clean
+	raw, _ := json.Marshal(clean) // it was decoded from text
+	return raw
 }

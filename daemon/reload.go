@@ -203,23 +203,28 @@ type channelSections struct {
 func (s channelSections) build(ctx context.Context, c *config.Snapshot) (list map[string]channels.Section, off []string) {
 	list = map[string]channels.Section{}
 	for _, one := range c.Channels {
-		env := channels.Env{
-			HTTP: s.network.direct, Clock: s.clock, Log: s.log, Owner: s.recipients.Owner,
-			Secret:      func(ref string) (string, error) { return s.network.resolve(ctx, "channels."+one.Name, ref) },
-			PairingOpen: func(ctx context.Context) (bool, error) { return s.pairings.IsOpen(ctx, s.clock.Wall(), one.Name) },
-		}
-		// The proxy comes first: Build gets an environment that can be used at once.
-		var ch channels.Channel
-		err := s.network.channel(ctx, one, &env)
-		if err == nil {
-			ch, err = channels.Build(chanall.All(), one.Name, one.Kind, env, lenient(one.Section, &off))
-		}
-		list[one.Name] = channels.Section{Kind: one.Kind, Fingerprint: fingerprint(one, c.Network), Channel: ch, Err: err}
-		if err != nil {
-			off = append(off, err.Error())
-		}
+		list[one.Name] = s.section(ctx, c, one, &off)
 	}
 	return list, off
+}
+
+// section makes one channel.
+func (s channelSections) section(ctx context.Context, c *config.Snapshot, one config.Channel, off *[]string) channels.Section {
+	env := channels.Env{
+		HTTP: s.network.direct, Clock: s.clock, Log: s.log, Owner: s.recipients.Owner,
+		Secret:      func(ref string) (string, error) { return s.network.resolve(ctx, "channels."+one.Name, ref) },
+		PairingOpen: func(ctx context.Context) (bool, error) { return s.pairings.IsOpen(ctx, s.clock.Wall(), one.Name) },
+	}
+	// The proxy comes first: Build gets an environment that can be used at once.
+	var ch channels.Channel
+	err := s.network.channel(ctx, one, &env)
+	if err == nil {
+		ch, err = channels.Build(chanall.All(), one.Name, one.Kind, env, lenient(one.Section, off))
+	}
+	if err != nil {
+		*off = append(*off, err.Error())
+	}
+	return channels.Section{Kind: one.Kind, Fingerprint: fingerprint(one, c.Network), Channel: ch, Err: err}
 }
 
 // fingerprint changes when a section's content or its proxy does.

@@ -94,35 +94,31 @@ func replayModel(ctx context.Context, log record.Log) ([]*record.Heard, error) {
 	return list, nil
 }
 
-// offered reads the tools of a request, in each of the protocols. false: it is no request for an answer.
+// tool is a tool in a request, in each of the protocols.
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Input       json.RawMessage `json:"input_schema"`
+	Function    *tool           `json:"function"`
+}
+
+// offered reads the tools of a request. false: it is no request for an answer.
 func offered(e record.Entry) (r llm.Request, ok bool) {
-	type tool struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters"`
-		Input       json.RawMessage `json:"input_schema"`
-	}
 	var body struct {
 		Messages, Input json.RawMessage
-		Tools           []struct {
-			tool
-			Function *tool `json:"function"`
-		} `json:"tools"`
+		Tools           []tool
 	}
 	r.Messages = []llm.Message{{Role: llm.User, Parts: []event.Part{{Kind: event.Text, Text: "Replay."}}}}
 	if err := json.Unmarshal(e.Content(), &body); err != nil {
 		return r, e.Cut // a long one; its answer can be read without the tools
 	}
 	for _, t := range body.Tools {
-		one := t.tool
 		if t.Function != nil {
-			one = *t.Function
+			t = *t.Function
 		}
-		if one.Parameters == nil {
-			one.Parameters = one.Input
-		}
-		if one.Name != "" { // not one that the server runs itself
-			r.Tools = append(r.Tools, llm.Tool{Name: one.Name, Description: one.Description, Parameters: one.Parameters})
+		if t.Name != "" { // not one that the server runs itself
+			r.Tools = append(r.Tools, llm.Tool{Name: t.Name, Description: t.Description, Parameters: slices.Concat(t.Parameters, t.Input)})
 		}
 	}
 	return r, body.Messages != nil || body.Input != nil

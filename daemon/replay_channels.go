@@ -28,7 +28,7 @@ type channelReplay struct {
 	mu       sync.Mutex // protects the fields below
 	left     map[string][]*record.Heard
 	list     []*record.Heard // the exchanges, and what hob asked for in vain
-	last     *record.Heard   // that hob reads now
+	last     *record.Heard   // that hob reads now; at first an empty one
 	at       time.Time       // when that was recorded
 	answered int             // requests
 	cursor   string
@@ -38,7 +38,7 @@ type channelReplay struct {
 // replayChannel runs the channel of a recording, as the host does, until it asks for more than the recording has. Requests that the channel does not make
 // to receive, such as those of answers, are only listed.
 func replayChannel(ctx context.Context, name string, log record.Log) ([]*record.Heard, error) {
-	r := &channelReplay{left: map[string][]*record.Heard{}, list: log.Exchanges(), at: log.Began}
+	r := &channelReplay{left: map[string][]*record.Heard{}, list: log.Exchanges(), last: &record.Heard{}, at: log.Began}
 	for _, h := range r.list {
 		for _, key := range requestKeys(h.Asked.Method, h.Asked.URL, h.Asked.Content()) {
 			r.left[key] = append(r.left[key], h)
@@ -58,14 +58,16 @@ func replayChannel(ctx context.Context, name string, log record.Log) ([]*record.
 		},
 		Secret: func(string) (string, error) { return channels.StandIn, nil }, Owner: func() []event.Address { return log.Owner },
 	}
-	ch, err := channels.Build(chanall.All(), name, log.Kind, env, func(into any) error { return json.Unmarshal(portable(log.Config), into) })
+	var section map[string]any
+	_ = json.Unmarshal(log.Config, &section) // without one the channel says what is missing
+	ch, err := channels.Build(chanall.All(), name, log.Kind, env, func(into any) error { return json.Unmarshal(portable(section), into) })
 	if err != nil {
 		return nil, event.NewFault(event.Invalid, "use the hob that wrote it, "+log.Version, "the recording has no channel that this hob can make: %v", err)
 	}
 	for before := -1; before < r.answered && ctx.Err() == nil; {
 		before = r.answered
 		// A response that ended early has its reason as its fault.
-		if err := ch.Run(ctx, r); err != nil && ctx.Err() == nil && r.last != nil && r.last.Answer.End == "" {
+		if err := ch.Run(ctx, r); err != nil && ctx.Err() == nil && r.last.Fault == "" {
 			r.last.Fault = err.Error()
 		}
 	}
@@ -124,46 +126,37 @@ func (r *channelReplay) now() time.Time {
 	return r.at
 }
 
-// read adds what hob has read.
-func (r *channelReplay) read(c *channels.Cursor, list ...any) {
+// read adds what hob has read, and the position after that.
+func (r *channelReplay) read(list any, c *channels.Cursor) error {
+	var each []json.RawMessage
+	raw, err := json.Marshal(list)
+	if err == nil {
+		err = json.Unmarshal(raw, &each)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, m := range each {
+		r.last.Messages = append(r.last.Messages, string(m))
+	}
 	if c != nil {
 		r.cursor = c.Value
 	}
-	for _, m := range list {
-		text, err := json.Marshal(m)
-		if err != nil {
-			text = []byte(err.Error())
-		}
-		if r.last != nil {
-			r.last.Messages = append(r.last.Messages, string(text))
-		}
-	}
+	return err
 }
 
 // Receive takes messages.
 func (r *channelReplay) Receive(_ context.Context, list []channels.Message, c *channels.Cursor) error {
-	r.read(c)
-	for _, m := range list {
-		r.read(nil, m)
-	}
-	return nil
+	return r.read(list, c)
 }
 
 // Accept takes inputs.
 func (r *channelReplay) Accept(_ context.Context, list []event.In, c *channels.Cursor) ([]event.Receipt, error) {
-	r.read(c)
-	for _, in := range list {
-		r.read(nil, in)
-	}
-	return make([]event.Receipt, len(list)), nil
+	return make([]event.Receipt, len(list)), r.read(list, c)
 }
 
 // Gap takes a gap.
 func (r *channelReplay) Gap(_ context.Context, from, to time.Time, why string) error {
-	r.read(nil, channels.Gap{From: from, To: to, Why: why})
-	return nil
+	return r.read([]channels.Gap{{From: from, To: to, Why: why}}, nil)
 }
 
 // Cursor returns the position.

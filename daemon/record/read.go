@@ -28,14 +28,11 @@ func Read(path string) (l Log, err error) {
 	bad := func(format string, args ...any) (Log, error) {
 		return Log{}, event.NewFault(event.Invalid, "hob record show names the file of the last recording", format, args...)
 	}
-	info, err := os.Stat(path)
-	switch {
+	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return bad("there is no file %s", path)
-	case err == nil && !info.Mode().IsRegular():
-		return bad("%s is no file", path)
-	case err == nil && info.Size() > maxFile:
-		return bad("%s is no recording of hob: it has more than %d MB", path, maxFile>>20)
+	case err == nil && (!info.Mode().IsRegular() || info.Size() > maxFile):
+		return bad("%s is no recording of hob: want a file of at most %d MB", path, maxFile>>20)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {

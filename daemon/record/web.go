@@ -20,6 +20,7 @@ func (r *Recorder) Web(subject string, base http.RoundTripper) http.RoundTripper
 	return &transport{r, subject, base}
 }
 
+// transport is the wrapped one.
 type transport struct {
 	rec     *Recorder
 	subject string
