@@ -34,17 +34,17 @@ type piece struct {
 // part finds the texts, names and numbers of documents, and the ends of lines.
 var part = sys.Regexp(`"((?:\\.|[^"\\\n])*)"(\s*:)?|\d+|\n`)
 
-// joined hides secrets in the pieces of a stream. Pieces belong together if they have the same key and the same indexes: several calls come side by side.
-// The indexes are those before the piece, or all of the event, because servers write them before or after it. The first piece gets the joined text.
+// joined hides secrets in the pieces of a stream. Pieces belong together if they have the same key and the same index, because several calls come side
+// by side. The index is the last one before the piece, or all of the event: servers write it before or after the piece. The first piece gets the joined text.
 func (r *Recorder) joined(text string) string {
 	var all, event []*piece
 	groups := map[string][]*piece{}
-	key, index := "", ""
+	key, index, last := "", "", ""
 	end := func() {
 		for _, p := range event {
 			groups["event "+index+p.key] = append(groups["event "+index+p.key], p)
 		}
-		event, key, index = nil, "", ""
+		event, key, index, last = nil, "", "", ""
 	}
 	for _, at := range part().FindAllStringSubmatchIndex(text, -1) {
 		p := &piece{from: at[0], to: at[1], key: key}
@@ -54,10 +54,10 @@ func (r *Recorder) joined(text string) string {
 		case at[4] >= 0:
 			key = text[at[2]:at[3]]
 		case found[0] != '"' && strings.HasSuffix(key, "index"):
-			index += found + "."
+			index, last = index+found+".", found
 		case found[0] == '"' && json.Unmarshal([]byte(found), &p.text) == nil:
 			all, event = append(all, p), append(event, p)
-			groups[index+key] = append(groups[index+key], p)
+			groups[last+key] = append(groups[last+key], p)
 		}
 	}
 	end()

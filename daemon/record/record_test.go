@@ -9,10 +9,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hob/daemon/record"
@@ -122,6 +125,9 @@ func TestNoSecretIsRecorded(t *testing.T) {
 		return fmt.Sprintf("data: "+format+"\n\n", b)
 	}
 	content, call := `{"choices":[{"index":0,"delta":{"content":%s}}]}`, `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":%s}}]}}]}`
+	after := strings.ReplaceAll(call, `"index":1,"function":{"arguments":%s}`, `"function":{"arguments":%s},"index":1`)
+	beside := strings.ReplaceAll(after, `"index":1`, `"index":0`)
+	both := strings.ReplaceAll(call, `[{"index":1`, `[{"index":0,"function":{"arguments":"{"}},{"index":1`)
 	other := `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":%s}}]}}]}`
 	escaped := ""
 	for _, c := range key {
@@ -131,6 +137,9 @@ func TestNoSecretIsRecorded(t *testing.T) {
 		"as it is": "the key is " + key, "in JSON": string(asJSON), "with escapes": `{"a":["` + escaped + `"]}`, "with escapes, in a stream": `data: {"a":"` + escaped + "\"}\n\n",
 		"in two pieces":   delta(content, "It is "+key[:9]) + delta(content, key[9:]),
 		"in three pieces": delta(content, key[:3]) + ": a comment\n\n" + delta(content, key[3:15]) + delta(content, key[15:]),
+		"index after it":  delta(after, key[:9]) + delta(beside, "{}") + delta(after, key[9:]),
+		"two in an event": delta(call, key[:9]) + delta(both, key[9:]),
+		"key of a form":   "token=" + url.QueryEscape(key) + "&a=b",
 		"side by side":    delta(call, key[:9]) + delta(other, "{}") + delta(call, key[9:]) + delta(other, " "),
 		"without data:":   `{"message":"` + key[:9] + `"}` + "\n" + `{"message":` + strings.TrimPrefix(delta("%s", key[9:]), "data: ") + "}\n",
 		"of a sign-in":    `{"access_token": "canary-unknown", "expires_in": 3600}`,
@@ -304,16 +313,18 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Recordings begin and end beside requests, which never notice; each file can be read.
+// Recordings begin and end beside requests, which never notice. Each file can be read, is what its state says, and has no answer of a request that began in
+// another recording.
 func TestStartAndStopBesideRequests(t *testing.T) {
 	h := newHob(t, t.TempDir())
 	h.Now = time.Now
 	s := httptest.NewServer(says("answer"))
 	defer s.Close()
+	ctx, end := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			for range 50 {
+			for ctx.Err() == nil {
 				if got := h.sendTo(t, s.URL, "question"); got != "answer" {
 					t.Errorf("got %q", got)
 				}
@@ -321,17 +332,115 @@ func TestStartAndStopBesideRequests(t *testing.T) {
 			}
 		})
 	}
-	files := []string{}
+	states := []record.State{}
 	for range 20 {
-		files = append(files, h.start(t).File)
-		if _, err := h.Stop(); err != nil {
+		h.start(t)
+		for h.Show().Exchanges < 5 {
+			runtime.Gosched()
+		}
+		state, err := h.Stop()
+		if err != nil {
 			t.Error(err)
 		}
+		states = append(states, state)
 	}
+	end()
 	group.Wait()
-	for _, file := range files {
-		if l, _ := read(t, file); l.Cut != "" {
-			t.Errorf("%s is cut", file)
+	for _, state := range states {
+		l, raw := read(t, state.File)
+		asked, exchanges := map[int]bool{}, 0
+		for _, e := range l.Entries {
+			switch e.What {
+			case record.Request:
+				asked[e.N] = true
+				exchanges++
+			case record.Sent:
+				exchanges++
+			default:
+				if !asked[e.N] {
+					t.Errorf("%s has an answer to nothing: %+v", state.File, e)
+				}
+			}
+		}
+		if l.Cut != "" || state.Exchanges != exchanges || state.Bytes != int64(len(raw)) {
+			t.Errorf("%+v; the file has %d exchanges, %d bytes, cut %q", state, exchanges, len(raw), l.Cut)
 		}
 	}
+}
+
+// The exchanges of a crafted file are put together in one pass.
+func TestManyExchanges(t *testing.T) {
+	const many = 300_000
+	var l record.Log
+	for n := range many {
+		l.Entries = append(l.Entries, record.Entry{What: record.Request, N: n})
+	}
+	for n := range many {
+		l.Entries = append(l.Entries, record.Entry{What: record.Response, N: many - 1 - n, Status: many - 1 - n})
+	}
+	for n, h := range l.Exchanges() {
+		if h.Answer == nil || h.Status != n {
+			t.Fatalf("%d: %+v", n, h)
+		}
+	}
+}
+
+// A recorded WebSocket gives each message when hob has sent those before it, and then ends.
+func TestRecordedSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		frame := func(what, body string) record.Entry { return record.Entry{What: what, Body: body} }
+		open := func(end func(), frames ...record.Entry) (*record.Heard, io.ReadWriteCloser) {
+			h := &record.Heard{Answer: &record.Entry{What: record.Response, Status: 101}, Frames: frames}
+			tape := &record.Tape{Next: func(*http.Request) *record.Heard { return h }, End: end}
+			req := httptest.NewRequest(http.MethodGet, "http://h/", nil)
+			req.Header.Set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==") // RFC 6455, section 1.3
+			resp, err := tape.RoundTrip(req)
+			if err != nil || resp.Header.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
+				t.Fatal(resp, err)
+			}
+			both, ok := resp.Body.(io.ReadWriteCloser)
+			if !ok {
+				t.Fatalf("the body is a %T", resp.Body)
+			}
+			return h, both
+		}
+		_, both := open(nil, frame(record.Received, "a"), frame(record.Sent, "b"), frame(record.Received, "c"))
+		buf := make([]byte, 100)
+		if n, err := both.Read(buf); err != nil || string(buf[:n]) != "\x81\x7f\x00\x00\x00\x00\x00\x00\x00\x01a" {
+			t.Errorf("%q, %v", buf[:n], err)
+		}
+		came := make(chan string)
+		go func() {
+			n, _ := both.Read(buf)
+			came <- string(buf[:n])
+		}()
+		synctest.Wait()
+		select {
+		case early := <-came:
+			t.Errorf("%q came before hob had sent anything", early)
+		default:
+		}
+		if _, err := both.Write([]byte("b")); err != nil {
+			t.Error(err)
+		}
+		if got := <-came; !strings.HasSuffix(got, "c") {
+			t.Errorf("got %q", got)
+		}
+		if _, err := both.Read(buf); err != io.EOF {
+			t.Errorf("after the last message: %v", err)
+		}
+		ended := false
+		h, silent := open(func() { ended = true }, frame(record.Sent, "b"), frame(record.Received, "c"))
+		go func() {
+			_, err := silent.Read(buf)
+			came <- fmt.Sprint(err)
+		}()
+		time.Sleep(time.Minute)
+		if err := silent.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := <-came; got != "EOF" || !ended || !strings.Contains(h.Fault, "the rest was not read") {
+			t.Errorf("hob sends nothing: %s, %v, %q", got, ended, h.Fault)
+		}
+	})
 }
