@@ -20,8 +20,11 @@ import (
 	"hob/daemon/sys"
 )
 
-// replayTime is how long a channel may take to read a recording. Some wait between two tries, as they did when it was recorded.
-const replayTime = time.Minute
+// Limits of the time that a channel takes to read a recording. Some wait between two tries, as they did when it was recorded.
+const (
+	replayTime  = time.Minute
+	replayQuiet = 3 * time.Second // without a request and a message
+)
 
 // channelReplay is the platform and the inbox of a channel that reads a recording.
 type channelReplay struct {
@@ -32,8 +35,12 @@ type channelReplay struct {
 	at       time.Time       // when that was recorded
 	answered int             // requests
 	cursor   string
-	end      context.CancelFunc
+	end      context.CancelCauseFunc
+	quiet    *time.Timer // ends it after replayQuiet
 }
+
+// errWaits is why a replay ends before the recording.
+var errWaits = errors.New("hob waits, and the rest was not read")
 
 // replayChannel runs the channel of a recording, as the host does, until it asks for more than the recording has. Requests that the channel does not make
 // to receive, such as those of answers, are only listed.
@@ -49,10 +56,13 @@ func replayChannel(ctx context.Context, name string, log record.Log) ([]*record.
 			r.cursor = cmp.Or(r.cursor, e.Body)
 		}
 	}
-	ctx, r.end = context.WithTimeout(ctx, replayTime)
-	defer r.end()
+	ctx, done := context.WithTimeoutCause(ctx, replayTime, errWaits)
+	defer done()
+	ctx, r.end = context.WithCancelCause(ctx)
+	r.quiet = time.AfterFunc(replayQuiet, func() { r.end(errWaits) })
+	defer r.quiet.Stop()
 	env := channels.Env{
-		HTTP: &http.Client{Transport: &record.Tape{Next: r.next, End: r.end}}, Clock: sys.RecordedClock(r.now), Log: slog.New(slog.DiscardHandler),
+		HTTP: &http.Client{Transport: &record.Tape{Next: r.next, End: func() { r.end(nil) }}}, Clock: sys.RecordedClock(r.now), Log: slog.New(slog.DiscardHandler),
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			return nil, errors.New("a recording connects to nothing")
 		},
@@ -71,8 +81,8 @@ func replayChannel(ctx context.Context, name string, log record.Log) ([]*record.
 			r.last.Fault = err.Error()
 		}
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		r.list = append(r.list, &record.Heard{Request: "the rest", Fault: "hob waits for something that is not in the recording"})
+	if errors.Is(context.Cause(ctx), errWaits) && r.answered > 0 {
+		r.last.Fault = errWaits.Error()
 	}
 	return r.list, nil
 }
@@ -97,6 +107,7 @@ func (r *channelReplay) next(req *http.Request) *record.Heard {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.quiet.Reset(replayQuiet)
 	known := false
 	for _, key := range requestKeys(req.Method, req.URL.String(), body) {
 		for known = known || r.left[key] != nil; len(r.left[key]) > 0; {
@@ -115,7 +126,7 @@ func (r *channelReplay) next(req *http.Request) *record.Heard {
 	if !known {
 		r.list = append(r.list, &record.Heard{Request: req.Method + " " + req.URL.String(), Fault: "the recording has no answer to this request of hob"})
 	}
-	r.end()
+	r.end(nil)
 	return nil
 }
 
@@ -135,6 +146,7 @@ func (r *channelReplay) read(list any, c *channels.Cursor) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.quiet.Reset(replayQuiet)
 	for _, m := range each {
 		r.last.Messages = append(r.last.Messages, string(m))
 	}

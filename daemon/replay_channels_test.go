@@ -321,8 +321,10 @@ func TestReplayOfBrokenChannels(t *testing.T) {
 				if _, ok := event.AsFault(err); err != nil && !ok {
 					t.Errorf("%v is no sentence for a person", err)
 				}
-				if n := len(r.Read); n > 0 && r.Read[n-1].Request == "the rest" {
-					t.Errorf("it waits for the end of its time:\n%s", text)
+				for _, h := range r.Read {
+					if strings.Contains(h.Fault, "hob waits") {
+						t.Errorf("%s waits for the end of its time:\n%s", h.Request, text)
+					}
 				}
 			}
 			for n := range lines {
@@ -336,6 +338,16 @@ func TestReplayOfBrokenChannels(t *testing.T) {
 	}
 }
 
+// A channel that only sends makes no request to receive: its requests are listed.
+func TestReplayOfAChannelThatOnlySends(t *testing.T) {
+	t.Parallel()
+	head := record.Head{Format: 1, Subject: "channels.phone", Kind: "ntfy", Config: json.RawMessage(`{"topic":"talk","receive":false}`)}
+	h := replayed(t, head, record.Entry{What: record.Request, N: 1, Method: http.MethodPost, URL: "https://ntfy.sh/talk"}, record.Entry{What: record.Response, N: 1, Status: 200})
+	if len(h) != 1 || h[0].Parsed || h[0].Fault != "" || h[0].Status != 200 {
+		t.Errorf("%+v", h)
+	}
+}
+
 // A recording of others starts no program, however its section spells the key.
 func TestReplayStartsNothing(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
@@ -343,9 +355,13 @@ func TestReplayStartsNothing(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n>"+started+"\n"), 0o700); err != nil { // #nosec G306 -- it must run
 		t.Fatal(err)
 	}
+	var refusals []record.Entry // hob starts the program if its server does not answer
+	for n := range 20 {
+		refusals = append(refusals, record.Entry{What: record.Request, N: n, Method: http.MethodPost, URL: "http://127.0.0.1:8080/api/v1/rpc"}, record.Entry{What: record.Response, N: n, Status: 500})
+	}
 	for _, key := range []string{"command", "Command", "COMMAND"} {
 		config := json.RawMessage(asJSON(t, obj{"account": "+491701234567", key: program}))
-		replayed(t, record.Head{Format: 1, Subject: "channels.phone", Kind: "signal", Config: config})
+		replayed(t, record.Head{Format: 1, Subject: "channels.phone", Kind: "signal", Config: config}, refusals...)
 		if _, err := os.Stat(started); err == nil {
 			t.Errorf("%s was started", key)
 		}
