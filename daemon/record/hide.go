@@ -34,8 +34,9 @@ type piece struct {
 // part finds the texts, names and numbers of documents, and the ends of lines.
 var part = sys.Regexp(`"((?:\\.|[^"\\\n])*)"(\s*:)?|\d+|\n`)
 
-// joined hides secrets in the pieces of a stream. Pieces belong together if they have the same key and the same index, because several calls come side
-// by side. The index is the last one before the piece, or all of the event: servers write it before or after the piece. The first piece gets the joined text.
+// joined hides secrets in the pieces of a stream. Pieces belong together if they have the same key and the same index, because several calls
+// come side by side. The index is the last one before the piece, or all of the event: servers write it before or after the piece. The first
+// piece gets the joined text.
 func (r *Recorder) joined(text string) string {
 	var all, event []*piece
 	groups := map[string][]*piece{}

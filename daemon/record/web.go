@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// margin is how many more bytes of a body are kept than are written. A secret that is cut off at the end of the kept bytes is not recognised there. So
-// these bytes are searched for secrets, too, but they are not written.
+// margin is how many more bytes of a body are kept than are written. A secret that is cut off at the end of the kept bytes is not recognised
+// there. So the bytes of the margin are searched for secrets, too, but they are not written.
 const margin = 64 << 10
 
 // Web wraps the transport to the server of a subject; nil is the usual one.
