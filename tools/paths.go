@@ -46,6 +46,19 @@ func RefusePath(g *fsguard.Guard, call Call, path string, err error) error {
 	return &refusal{refused, ShownPath(path) + ": " + text}
 }
 
+// Intended returns the place that an intent keeps. After a restart it has lost it; then the path is resolved again.
+func Intended(intent Intent, path string, resolve func() (fsguard.Place, error)) (fsguard.Place, error) {
+	if p, ok := intent.Keep.(fsguard.Place); ok {
+		return p, nil
+	}
+	p, err := resolve()
+	// The owner approved the old place. A link that was changed since then must not lead the call elsewhere.
+	if err == nil && len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
+		err = Refuse(Conflict, "call the tool again", "%s now leads to %s, not to %s", path, p.Path, intent.Paths[0].Path)
+	}
+	return p, err
+}
+
 // PlainPath returns an error's text without the path, which the message already contains.
 func PlainPath(err error) string {
 	if e, ok := errors.AsType[*iofs.PathError](err); ok {

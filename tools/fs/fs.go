@@ -26,18 +26,7 @@ func resolve(g *fsguard.Guard, call tools.Call, path string) (fsguard.Place, err
 // intended returns the place from the intent. After a restart the intent has lost it; then the path
 // is resolved again and must lead to the same place.
 func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Intent) (fsguard.Place, error) {
-	if p, ok := intent.Keep.(fsguard.Place); ok {
-		return p, nil
-	}
-	p, err := resolve(g, call, path)
-	if err != nil {
-		return p, err
-	}
-	// The owner approved the old place. A link that was changed since then must not lead the call elsewhere.
-	if len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
-		return p, tools.Refuse(tools.Conflict, "call the tool again", "%s now leads to %s, not to %s", path, p.Path, intent.Paths[0].Path)
-	}
-	return p, nil
+	return tools.Intended(intent, path, func() (fsguard.Place, error) { return resolve(g, call, path) })
 }
 
 // touched describes one access for the intent.

@@ -55,14 +55,7 @@ func readIntent(tool, pattern string, p fsguard.Place) (tools.Intent, error) {
 // is resolved again and must lead to the same place.
 // Otherwise the search would begin at a place that the permission rules have not seen.
 func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Intent) (fsguard.Place, error) {
-	if p, ok := intent.Keep.(fsguard.Place); ok {
-		return p, nil
-	}
-	p, err := resolve(g, call, path)
-	if err == nil && len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
-		err = tools.Refuse(tools.Conflict, "call the tool again", "%s now leads to %s, not to %s", path, p.Path, intent.Paths[0].Path)
-	}
-	return p, err
+	return tools.Intended(intent, path, func() (fsguard.Place, error) { return resolve(g, call, path) })
 }
 
 // naming formats the paths of results as read accepts them: relative to the working folder if they

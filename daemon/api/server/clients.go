@@ -133,13 +133,7 @@ func (h *clientHandler) failure(r *http.Request, err error) (int, completions.Fa
 		status := statusOf(refused.Fault.Kind)
 		return status, completions.Fail(status, refused.Fault.Text, refused.Fault.Hint, refused.Param, refused.Code)
 	}
-	if h.Plain != nil {
-		err = h.Plain(err)
-	}
-	p, internal := problemOf(err)
-	if internal && r.Context().Err() == nil {
-		h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)
-	}
+	p := h.problem(r, err)
 	return p.Status, completions.Fail(p.Status, p.Detail, p.Hint, "", "")
 }
 

@@ -83,14 +83,19 @@ func (h *handler) reply(w http.ResponseWriter, r *http.Request, status int, v an
 // disk, into faults. What is left is an internal error: it is logged here, once, and the client learns nothing
 // about it.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if h.Plain != nil {
-		err = h.Plain(err)
+	sendProblem(w, h.problem(r, err))
+}
+
+// problem sorts the error of a request, and logs one that is no fault.
+func (d Deps) problem(r *http.Request, err error) api.Problem {
+	if d.Plain != nil {
+		err = d.Plain(err)
 	}
 	p, internal := problemOf(err)
 	if internal && r.Context().Err() == nil {
-		h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+		d.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
-	sendProblem(w, p)
+	return p
 }
 
 // sendProblem writes a problem. 503 tells the client when to try again.
