@@ -3,6 +3,7 @@ package openai_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
@@ -116,4 +118,57 @@ func TestASpoiledToken(t *testing.T) {
 	if got := s.Requests()[1].Header.Get("Authorization"); len(s.Requests()) != 4 || got != "Bearer two" {
 		t.Errorf("%d requests, the second with %q", len(s.Requests()), got)
 	}
+}
+
+func FuzzDecode(f *testing.F) {
+	turn := llmtest.Streamed(llmtest.Use("read", `{"path":"a"}`))
+	turn.Answer.Text = "hello"
+	f.Add(turn.Wire(0))
+	f.Add(data(says("a"), stopped, "[DONE]"))
+	f.Add(data(callsTool(`{"id":"a","function":{"name":"x","arguments":{"a":[1]}}},{"index":-3}`), stopped))
+	f.Add(data(`{"choices":[{"delta":{"reasoning_details":[{"index":0,"text":"a"},{"index":0,"text":"b"}],"content":["a"]},"finish_reason":"stop"}],"usage":{"cost":1e308}}`))
+	f.Add("event: error\ndata: {\"message\":1}\n\n")
+	f.Add("{\"error\":[]}")
+	f.Add("\uFEFFdata: \r\n\r\n\rdata")
+	f.Add(data(says("<think>a</thi"), says("nk> b"), stopped))
+	f.Add(data(`{"choices":[{"delta":{"thinking":"a","content":[{"type":"thinking","thinking":[{"text":"b"}]},{"text":"c"}]}}]}`, stopped))
+	f.Add(data(callsTool(`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"x","arguments":{"a":"\xff"}}}`), stopped))
+	f.Add(whole("a"))
+	f.Add(data(says("a\n<tool_call>x"), stopped))
+	f.Fuzz(func(t *testing.T, body string) {
+		var text, thought strings.Builder
+		a, err := open(t, config(canned{body: body})).Answer(t.Context(), hello(), func(d llm.Delta) {
+			text.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+		})
+		if err != nil {
+			var e *llm.Error
+			if !errors.As(err, &e) || !utf8.ValidString(e.Text) || utf8.RuneCountInString(e.Text) > 500 {
+				t.Fatalf("error %#v", err)
+			}
+			return
+		}
+		if !strings.Contains(strings.ToLower(body), "finish_reason") && !strings.Contains(body, `\u`) && !strings.Contains(body, "[DONE]") {
+			t.Fatalf("answer %+v without an end", a)
+		}
+		if len(a.Repaired) == 0 && (!streamed(text.String(), a.Text) || a.Reasoning != thought.String()) {
+			t.Fatalf("deltas %q and %q, answer %+v", text.String(), thought.String(), a)
+		}
+		checkAnswer(t, a)
+	})
+}
+
+// streamed reports whether an answer is what was streamed. A block that is no call was held back and is part of the answer.
+func streamed(text, answer string) bool {
+	if text == answer || !strings.ContainsAny(answer, "<[") {
+		return text == answer
+	}
+	for _, r := range text {
+		_, rest, ok := strings.Cut(answer, string(r))
+		if !ok {
+			return false
+		}
+		answer = rest
+	}
+	return true
 }
