@@ -263,9 +263,7 @@ func TestReplayOfEveryChannel(t *testing.T) {
 				if !h.Parsed {
 					listed = append(listed, h.Request)
 				}
-				for _, m := range h.Messages {
-					got = append(got, m)
-				}
+				got = append(got, h.Messages...)
 				if h.Parsed && h.Fault != "" && h.Fault != h.Answer.End {
 					t.Errorf("%s: %s", h.Request, h.Fault)
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -394,7 +395,7 @@ func TestRecordedSocket(t *testing.T) {
 			tape := &record.Tape{Next: func(*http.Request) *record.Heard { return h }, End: end}
 			req := httptest.NewRequest(http.MethodGet, "http://h/", nil)
 			req.Header.Set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==") // RFC 6455, section 1.3
-			resp, err := tape.RoundTrip(req)
+			resp, err := tape.RoundTrip(req)                                //nolint:bodyclose // the connection is the body
 			if err != nil || resp.Header.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
 				t.Fatal(resp, err)
 			}
@@ -426,7 +427,7 @@ func TestRecordedSocket(t *testing.T) {
 		if got := <-came; !strings.HasSuffix(got, "c") {
 			t.Errorf("got %q", got)
 		}
-		if _, err := both.Read(buf); err != io.EOF {
+		if _, err := both.Read(buf); !errors.Is(err, io.EOF) {
 			t.Errorf("after the last message: %v", err)
 		}
 		ended := false
