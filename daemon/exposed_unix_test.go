@@ -3,11 +3,15 @@
 package daemon_test
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hob/daemon"
 )
 
 // opened gives a file or folder rights that are too wide.
@@ -52,6 +56,9 @@ func TestStartRefusesAHomeThatOthersMayChange(t *testing.T) {
 			return errors.Join(opened(outside, 0o777), os.Remove(filepath.Join(home, "state")), os.Symlink(outside, filepath.Join(home, "state")))
 		}, says: "everybody may write to"},
 		{name: "workspace that everybody may write", open: func(home, _ string) error { return opened(filepath.Join(home, "workspace"), 0o777) }, says: "everybody may write to"},
+		{name: "new home in a folder that everybody may write", open: func(home, _ string) error {
+			return errors.Join(os.RemoveAll(home), opened(filepath.Dir(home), 0o777))
+		}, says: "which holds"},
 		{name: "folder above that everybody may write", open: func(home, _ string) error { return opened(filepath.Dir(home), 0o777) }, says: "which holds"},
 	}
 	for _, tt := range tests {
@@ -81,6 +88,27 @@ func TestStartRefusesAHomeThatOthersMayChange(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(home, "state", "hob.db")); err == nil {
 				t.Error("the refused start has made a database")
 			}
+			if _, err := os.Stat(home); strings.HasPrefix(tt.name, "new") && err == nil {
+				t.Error("the refused start has left a home")
+			}
 		})
+	}
+}
+
+// hob makes a new home in a folder like /tmp, where everybody may write but nobody can take away what is another's.
+func TestANewHomeInAPublicFolder(t *testing.T) {
+	public := t.TempDir()
+	if err := opened(public, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ready := false
+	err := daemon.Run(ctx, daemon.Options{
+		Home: filepath.Join(public, "a", "home"), Listen: "127.0.0.1:0", Version: "test", Self: executable(t), Log: slog.New(slog.DiscardHandler),
+		Ready: func(daemon.Ready) { ready = true; cancel() },
+	})
+	if err != nil || !ready {
+		t.Errorf("ready: %v, %v", ready, err)
 	}
 }
