@@ -69,8 +69,8 @@ func (v View) State(local bool, now time.Time) (state string, runs bool) {
 	case len(v.Next) == 0:
 		return "done", false
 	}
-	// The times of "every 5s" would look the same without seconds.
-	fine := slices.ContainsFunc(v.Next, func(t time.Time) bool { return t.Second() != 0 }) && strings.HasPrefix(v.Spec, "every ")
+	// The times of "every 5s" would look the same without seconds. A program that reads the list counts with them.
+	fine := slices.ContainsFunc(v.Next, func(t time.Time) bool { return t.Second() != 0 }) && (now.IsZero() || strings.HasPrefix(v.Spec, "every "))
 	at := v.Next[0].In(v.location())
 	state = text.When(at, time.Time{}, fine)
 	switch {

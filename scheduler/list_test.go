@@ -27,7 +27,7 @@ func TestLines(t *testing.T) {
 		{ID: 6, Name: "paused", Spec: "every 1h", Zone: "Europe/Berlin", Paused: true, Next: nil},
 		{ID: 7, Name: "held", Spec: "every 1h", Zone: "Europe/Berlin", Next: at("2026-12-01T00:00:00Z"), Failures: 1, BackoffUntil: at("2026-12-01T00:00:00Z")[0]},
 	}
-	want := `#3 soon | once | next Sat 21 Nov 2026 17:00 | say: x
+	want := `#3 soon | once | next Sat 21 Nov 2026 17:00:10 | say: x
 #4 tick | every 7s, gated | next Sun 22 Nov 2026 09:00:07 JST | say: x
 #2 week | every monday at 9 | next Mon 23 Nov 2026 09:00, failed 2 in a row | read notes.md ` + strings.Repeat("é", 66) + `…
 #7 held | every 1h | held until 01:00 after 1 failure | ` + `

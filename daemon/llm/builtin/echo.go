@@ -53,7 +53,7 @@ func near(list string, now func() time.Time) string {
 		if err != nil {
 			return line
 		}
-		return "| next " + text.Soon(at, now(), part[2] != "") + part[3]
+		return "| next " + text.Soon(at, now(), false) + part[3]
 	})
 }
 

@@ -37,6 +37,7 @@ func TestEchoOfAJob(t *testing.T) {
 		{`{"action":"add","schedule":"Every weekday at 9","prompt":"say: up"}`, "added: x\nnext: Mon 2026-11-23 09:00, Tue 2026-11-24 09:00" + rest, "I will remind you every weekday at 9, first on Monday at 09:00: up"},
 		{`{"action":"add","schedule":"0 9 * * *","prompt":"run date"}`, "added: x\nnext: Sun 2026-11-22 09:00, Mon 2026-11-23 09:00" + rest, `I will do this on the schedule "0 9 * * *", first tomorrow at 09:00: run date`},
 		{`{"action":"add","schedule":"every day","prompt":"run date"}`, "added: x\nnext: Sun 2026-11-22 09:00, Mon 2026-11-23 09:00\nno time was given: 9:00 is assumed\nprompt: run date\nanswers go to: owner\nabout 30 runs a month, about $0.40", "I will do this every day, first tomorrow at 09:00: run date\nno time was given: 9:00 is assumed\nabout 30 runs a month, about $0.40"},
+		{`{"action":"list"}`, "#2 a | once | next Sat 21 Nov 2026 09:20:36 | say: a\n#1 b | every 3h | next Sat 21 Nov 2026 12:00:10, failed 2 in a row | b", "#2 a | once | next in 36 s | say: a\n#1 b | every 3h | next today 12:00, failed 2 in a row | b"},
 		{`{"action":"runs"}`, "stretch, newest first:", "stretch, newest first:"},
 		{`{"action":"remove","name":"x"}`, "the job x is removed", "The job x is removed"},
 	} {
