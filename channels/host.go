@@ -58,6 +58,7 @@ type runningChannel struct {
 	Section
 	gauge    gauge
 	stop     context.CancelFunc
+	again    context.CancelFunc // ends the runs, which then begin again; nil: there are none. Protected by Table.mu
 	ended    chan struct{}
 	reported atomic.Bool // the account was reported to admission; only receive sets it
 
@@ -81,27 +82,18 @@ func (h *Host) Replace(sections map[string]Section) {
 		h.want = map[string]Section{}
 	}
 	h.mu.Unlock()
-	h.look()
-}
-
-// Restart ends a configured channel and starts it as s, also if its section has not changed.
-func (h *Host) Restart(name string, s Section) {
-	h.mu.Lock()
-	if _, ok := h.want[name]; ok {
-		h.want[name] = s
-	}
-	if t := h.have[name]; t != nil {
-		t.Fingerprint = "" // it serves no section
-	}
-	h.mu.Unlock()
-	h.look()
-}
-
-// look makes Run look at the sections.
-func (h *Host) look() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
+	}
+}
+
+// Restart ends the run of a channel, or its wait for the next one, and runs the same Channel again at once. A send goes on beside it.
+func (h *Host) Restart(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.have[name]; t != nil && t.again != nil {
+		t.again()
 	}
 }
 
@@ -203,9 +195,23 @@ func (h *Host) open(ctx context.Context, name string, s Section) *runningChannel
 	return t
 }
 
-// receive runs one channel again and again until ctx ends. The wait between two runs doubles up to longRest,
-// and starts again after a run that was long enough.
+// receive runs one channel until ctx ends, and anew after each Restart.
 func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
+	for ctx.Err() == nil {
+		runs, again := context.WithCancel(ctx)
+		h.mu.Lock()
+		t.again = again
+		h.mu.Unlock()
+		h.keep(runs, t, in)
+		again()
+	}
+	close(t.ended)
+	return nil
+}
+
+// keep runs one channel again and again until ctx ends. The wait between two runs doubles up to longRest,
+// and starts again after a run that was long enough.
+func (h *Host) keep(ctx context.Context, t *runningChannel, in Inbox) {
 	rest, well := firstRest, h.Clock.Mono()
 	for ctx.Err() == nil {
 		start := h.Clock.Mono()
@@ -237,8 +243,6 @@ func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 		sys.Sleep(ctx, wait)
 		rest = min(2*rest, longRest)
 	}
-	close(t.ended)
-	return nil
 }
 
 // together extends a wait of some seconds, so that all channels whose platforms cannot be reached are tried at the same time. Each try

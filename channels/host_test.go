@@ -254,6 +254,40 @@ func TestHostReplace(t *testing.T) {
 	})
 }
 
+// A restart ends the run of a channel, or the wait for the next one, and runs the same channel: what it keeps between runs is still there. It does not
+// count as a failure.
+func TestHostRunsTheSameChannelAgain(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		running := 0
+		e := &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			running++
+			defer func() { running-- }()
+			if running != 1 {
+				t.Errorf("%d runs side by side", running)
+			}
+			if n == 3 {
+				return &channels.RetryAfter{After: time.Hour, Err: errPlain}
+			}
+			return listen(ctx, n, in)
+		}}
+		h.Restart("a") // there is none yet
+		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Fingerprint: "1", Channel: e}, "broken": {Err: errPlain}})
+		synctest.Wait()
+		*changes = nil
+		for n := 1; n <= 5; n++ {
+			if ch, err := h.Channel("a"); err != nil || ch != e || e.runs() != n {
+				t.Errorf("after %d restarts: %v, %d runs", n-1, err, e.runs())
+			}
+			if n < 3 && len(*changes) != 0 {
+				t.Errorf("after %d restarts it counts as a failure: %+v", n-1, *changes)
+			}
+			h.Restart("a")
+			h.Restart("broken")
+			synctest.Wait()
+		}
+	})
+}
+
 func TestHostStaysKnownWhileItStops(t *testing.T) {
 	var h *channels.Host
 	hosting(t, func(_ *testing.T, host *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {

@@ -23,22 +23,25 @@ func recordRoutes(d *daemon) []server.Route {
 	return []server.Route{
 		server.ShowOnly(api.ShowRecording, func(context.Context) (api.Recording, error) { return d.recorder.Show(), nil }),
 		server.DoPlain(api.StartRecord, func(ctx context.Context, subject string) (api.Recording, error) {
-			subjects, err := recordable(ctx, d)
+			c := d.config()
+			subjects, err := recordable(ctx, d, c)
 			if err != nil {
 				return api.Recording{}, err
 			}
 			head, ok := subjects[subject]
-			at := slices.IndexFunc(d.config().Channels, func(c config.Channel) bool { return "channels."+c.Name == subject })
-			switch known := strings.Join(slices.Sorted(maps.Keys(subjects)), ", "); {
-			case !ok && at >= 0:
-				return api.Recording{}, event.NewFault(event.Invalid, "its log may help: hob logs", "%s cannot be recorded: its kind, %s, does not use HTTP", subject, d.config().Channels[at].Kind)
-			case !ok:
+			for _, one := range c.Channels {
+				if !ok && "channels."+one.Name == subject {
+					return api.Recording{}, event.NewFault(event.Invalid, "its log may help: hob logs", "%s cannot be recorded: its kind, %s, does not use HTTP", subject, one.Kind)
+				}
+			}
+			if !ok {
+				known := strings.Join(slices.Sorted(maps.Keys(subjects)), ", ")
 				return api.Recording{}, event.NewFault(event.Missing, "there are: "+cmp.Or(known, "none yet; connect one with hob setup"), "there is no %q that can be recorded", subject)
 			}
 			head.Subject = subject
 			state, err := d.recorder.Start(head)
-			if at >= 0 && err == nil {
-				reconnect(ctx, d, d.config().Channels[at])
+			if name, ok := strings.CutPrefix(subject, "channels."); ok && err == nil {
+				d.host.Restart(name) // its first exchanges are needed to read the rest
 			}
 			return state, err
 		}),
@@ -46,16 +49,9 @@ func recordRoutes(d *daemon) []server.Route {
 	}
 }
 
-// reconnect starts a channel anew: what was said when it connected is needed to read the rest.
-func reconnect(ctx context.Context, d *daemon, c config.Channel) {
-	if s := d.reloader.sections.section(context.WithoutCancel(ctx), d.config(), c, &[]string{}); s.Channel != nil {
-		d.host.Restart(c.Name, s)
-	}
-}
-
 // recordable lists what can be recorded, as the config names it: the models with a server, the channels that speak HTTP, and the MCP
 // servers.
-func recordable(ctx context.Context, d *daemon) (map[string]record.Head, error) {
+func recordable(ctx context.Context, d *daemon, snapshot *config.Snapshot) (map[string]record.Head, error) {
 	roster, err := d.models.Roster(ctx)
 	if err != nil {
 		return nil, err
@@ -70,7 +66,7 @@ func recordable(ctx context.Context, d *daemon) (map[string]record.Head, error) 
 			list[name] = record.Head{Backend: m.Backend, Model: m.Model}
 		}
 	}
-	for _, c := range d.config().Channels {
+	for _, c := range snapshot.Channels {
 		if c.Kind != "email" && c.Kind != "irc" { // they use other protocols
 			var section map[string]any
 			_ = c.Decode(&section) // the channel itself says what is wrong with it
@@ -78,7 +74,7 @@ func recordable(ctx context.Context, d *daemon) (map[string]record.Head, error) 
 			list["channels."+c.Name] = record.Head{Kind: c.Kind, Config: portable(section), Owner: mine}
 		}
 	}
-	for name := range d.config().MCP.Servers {
+	for name := range snapshot.MCP.Servers {
 		list["mcp."+name] = record.Head{}
 	}
 	return list, nil
