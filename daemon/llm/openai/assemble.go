@@ -27,6 +27,7 @@ type assembly struct {
 	thought      strings.Builder
 	named        bool // reasoning arrived as reasoning_content, which some servers require back
 	spelled      bool // reasoning arrived in a field of its own, so reasoning_details only repeats it
+	started      bool // a piece has said something, so a message may be a repetition
 	refused      bool
 	finish       reason
 	calls        []*callPieces
@@ -205,8 +206,7 @@ func (a *assembly) absorb(c *chunk, whole bool) error {
 // choice adds one piece: its text and reasoning, its tool calls, and the finish reason.
 func (a *assembly) choice(c *choice, whole bool) error {
 	p := &c.Delta
-	whole = whole || a.text.Len()+a.thought.Len()+len(a.calls) == 0 // then a message is no repetition
-	if whole = whole && c.Message != nil; whole {
+	if whole = (whole || !a.started) && c.Message != nil; whole {
 		p = c.Message
 	}
 	// Count before storing: an endless answer must not fill the memory.
@@ -214,6 +214,7 @@ func (a *assembly) choice(c *choice, whole bool) error {
 	if err := a.room.Spend(len(thought) + len(said) + len(p.Refusal)); err != nil {
 		return err
 	}
+	a.started = a.started || thought+said != "" || p.Refusal != "" || len(p.ToolCalls) > 0 || p.FunctionCall != nil
 	// The text is a second source of reasoning, next to the fields.
 	text, inner := a.filter.take(a.said.take(said))
 	a.refused = a.refused || p.Refusal != ""

@@ -113,3 +113,23 @@ func TestThinkTagsOfServersWithAField(t *testing.T) {
 		}
 	}
 }
+
+// A server that repeats the whole message beside each piece says nothing twice, even where the first pieces are held back.
+func TestMessagesBesideThePieces(t *testing.T) {
+	for _, c := range []struct{ content, text, reasoning string }{{"<think>hm</think>hello", "hello", "hm"}, {"<b>", "<b>", ""}} {
+		var chunks []string
+		for i, r := range c.content {
+			both := map[string]any{"delta": map[string]string{"content": string(r)}, "message": map[string]string{"content": c.content[:i+1]}}
+			chunk, err := json.Marshal(map[string]any{"choices": []any{both}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			chunks = append(chunks, string(chunk))
+		}
+		var streamed strings.Builder
+		a, err := open(t, config(canned{body: data(append(chunks, stopped)...)})).Answer(t.Context(), hello(), func(d llm.Delta) { streamed.WriteString(d.Text) })
+		if err != nil || a.Text != c.text || a.Reasoning != c.reasoning || streamed.String() != c.text {
+			t.Errorf("%q: %+v, streamed %q, %v", c.content, a, streamed.String(), err)
+		}
+	}
+}
