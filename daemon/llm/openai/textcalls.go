@@ -15,20 +15,22 @@ import (
 	"hob/daemon/sys"
 )
 
-// The forms in which a call is written as text, other than as a JSON object with a name: the first group is the name, the second the
-// arguments. The marks around them are in dialects.
+// The forms in which a call is written at the beginning of a text, other than as a JSON object with a name: the first group is the name, the second
+// the arguments. The marks around them are in dialects.
 var (
-	kimiCall     = sys.Regexp(`(?s)<\|tool_call_begin\|>\s*(.+?)\s*<\|tool_call_argument_begin\|>(.*?)<\|tool_call_end\|>`)                  // Kimi K2
-	kimi3Call    = sys.Regexp(`(?s)<\|open\|>call tool="([^"\n]+)"[^<]*<\|sep\|>(.*?)<\|close\|>call<\|sep\|>`)                              // Kimi K3
-	deepSeekCall = sys.Regexp(`(?s)<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?([^\n<]+?)(?:<｜tool▁sep｜>|\n)(.*?)<｜tool▁call▁end｜>`)         // DeepSeek
-	harmonyCall  = sys.Regexp(`(?s)(?:<\|start\|>assistant)?(?:<\|channel\|>\w+)? to=(\S+?)(?:\s[^{]*?)?<\|message\|>(.*?)(?:<\|call\|>|$)`) // gpt-oss
-	glmCall      = sys.Regexp(`(?s)<tool_call>\s*([\w.:-]+)\s*((?:<arg_key>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)                         // GLM
+	kimiCall     = sys.Regexp(`(?s)^<\|tool_call_begin\|>\s*(.+?)\s*<\|tool_call_argument_begin\|>(.*?)<\|tool_call_end\|>`)                  // Kimi K2
+	kimi3Call    = sys.Regexp(`(?s)^<\|open\|>call tool="([^"\n]+)"[^<]*<\|sep\|>(.*?)<\|close\|>call<\|sep\|>`)                              // Kimi K3
+	deepSeekCall = sys.Regexp(`(?s)^<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?([^\n<]+?)(?:<｜tool▁sep｜>|\n)(.*?)<｜tool▁call▁end｜>`)         // DeepSeek
+	harmonyCall  = sys.Regexp(`(?s)^(?:<\|start\|>assistant)?(?:<\|channel\|>\w+)? to=(\S+?)(?:\s[^{]*?)?<\|message\|>(.*?)(?:<\|call\|>|$)`) // gpt-oss
+	glmCall      = sys.Regexp(`(?s)^<tool_call>\s*([\w.:-]+)\s*((?:<arg_key>.*?</arg_value>\s*)*)(?:</tool_call>|$)`)                         // GLM
 	// Qwen 3 Coder and Llama 3.1; Claude, MiniMax, DeepSeek since V3.2 and Step 3, which put a name space before each name.
-	tagCall = sys.Regexp(`(?s)<(?:｜DSML｜|\w+:)?(?:function=|invoke name=")([^">\n]+)"?>(.*?)(?:\]<\]minimax\[>\[)?</(?:(?:｜DSML｜|\w+:)?(?:function|invoke)|tool_call)>`)
+	tagCall = sys.Regexp(`(?s)^<(?:｜DSML｜|\w+:)?(?:function=|invoke name=")([^">\n]+)"?>(.*?)(?:\]<\]minimax\[>\[)?</(?:(?:｜DSML｜|\w+:)?(?:function|invoke)|tool_call)>`)
+	// One mark around or between such calls, without groups.
+	mark = sys.Regexp(`^(?:<\|(?:open|close)\|>tools<\|sep\|>|(?:\]<\]minimax\[>\[)?</?[^<>\s=]+>(?:function<｜tool_sep｜>)?|\]<\]minimax\[>\[)`)
 )
 
 func forms() []func() *regexp.Regexp {
-	return []func() *regexp.Regexp{kimiCall, kimi3Call, deepSeekCall, tagCall, harmonyCall, glmCall}
+	return []func() *regexp.Regexp{kimiCall, kimi3Call, deepSeekCall, tagCall, harmonyCall, glmCall, mark}
 }
 
 // parameters are the ways in which such a form writes one argument: its name and its value.
@@ -37,17 +39,14 @@ var parameters = sys.Regexp(`(?s)<(?:｜DSML｜|\w+:)?parameter(?:=|\s+name=")([
 	`<\|open\|>argument key="([^"]+)"[^<]*<\|sep\|>(.*?)<\|close\|>argument<\|sep\|>|` +
 	`\]<\]minimax\[>\[<([\w.-]+)>(.*?)\]<\]minimax\[>\[</[\w.-]+>`)
 
-// marks matches what may be left of a block beside its calls.
-var marks = sys.Regexp(`^(?:\s*(?:\]<\]minimax\[>\[)?</?[^<>\s]+>(?:function<｜tool_sep｜>)?|\s*\]<\]minimax\[>\[)*\s*$`)
-
 // unread is what the owner reads when the model's call arrived as a text that cannot be read.
 const unread = "(The model tried to call a tool, but its server passed the call on as a text that hob cannot read. Start the server with its parser for the tool calls of this model.)"
 
 // bareHarmony is a call of gpt-oss from a server that drops the special tokens of its template.
 var bareHarmony = sys.Regexp(`(?s)^(?:analysis(\S.*?)assistant)?commentary to=(\S+?)(?:\s+(?:json|code))?\s*(\{.*\})$`)
 
-// spoken returns the text of the answer without the calls in it, and these calls. Blocks are calls when they are all that the answer ends with: a
-// block with text behind it, beside calls that the server has understood, or in an answer to a request without tools, stays text.
+// spoken returns the text of the answer without the calls in it, and these calls. Only the blocks that the answer ends with are calls: a block with
+// text behind it, within another one that is quoted, beside calls that the server has understood, or without tools in the request stays text.
 func (a *assembly) spoken(native int) (text string, calls []llm.Call) {
 	text = a.text.String()
 	blocks := a.filter.calls
@@ -55,72 +54,88 @@ func (a *assembly) spoken(native int) (text string, calls []llm.Call) {
 		a.thought.WriteString(m[1])
 		return "", []llm.Call{{ID: "call_1", Name: m[2], Args: json.RawMessage(m[3])}}
 	}
-	if len(blocks) == 0 {
-		return text, nil
+	start, end := len(blocks), len(text)
+	for start > 0 && strings.TrimSpace(text[blocks[start-1].at:end]) == "" {
+		start--
+		end = blocks[start].at
 	}
-	last := blocks[len(blocks)-1]
-	if native > 0 || len(a.tools) == 0 || last.at > len(text) || strings.TrimSpace(text[last.at:]) != "" {
+	before := restored(text, blocks[:start])
+	quoted := slices.ContainsFunc(dialects(), func(b block) bool { return b.kind == calling && strings.HasSuffix(strings.TrimSpace(before), b.open) })
+	if native > 0 || len(a.tools) == 0 || start == len(blocks) || quoted {
 		return restored(text, blocks), nil
 	}
-	for _, b := range blocks {
+	for _, b := range blocks[start:] {
 		found, ok := a.parse(b.raw)
 		switch {
-		case !ok && b.inLine:
+		case !ok && blocks[start].inLine:
 			return restored(text, blocks), nil
 		case !ok:
-			return strings.TrimSpace(text + "\n" + unread), nil
+			return strings.TrimSpace(before + "\n" + unread), nil
 		}
 		for _, c := range found {
 			c.ID = fmt.Sprintf("call_%d", len(calls)+1)
 			calls = append(calls, c)
 		}
 	}
-	return strings.TrimRight(text, " \t\r\n"), calls
+	return strings.TrimRight(before, " \t\r\n"), calls
 }
 
 // restored puts blocks back into the text.
 func restored(text string, blocks []textCall) string {
 	for _, b := range slices.Backward(blocks) {
-		at := min(b.at, len(text))
-		text = text[:at] + b.raw + b.tail + text[at:]
+		text = text[:b.at] + b.raw + b.tail + text[b.at:]
 	}
 	return text
 }
 
 // parse reads the calls of a block. ok is false when anything in it cannot be read.
 func (a *assembly) parse(raw string) (calls []llm.Call, ok bool) {
-	rest := raw
-	for _, form := range forms() {
-		for _, m := range form().FindAllStringSubmatch(rest, -1) {
-			args, ok := a.arguments(m[1], m[2])
-			if !ok {
-				return nil, false
-			}
-			calls = append(calls, llm.Call{Name: m[1], Args: args})
-			rest = strings.Replace(rest, m[0], "", 1)
-		}
-	}
-	rest = withoutEnds(rest)
+	raw = withoutEnds(raw)
+	bare := raw
 	for _, b := range dialects() {
 		if b.kind == calling {
-			rest = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(rest), b.open), cmp.Or(b.close, b.open)))
+			bare = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(bare), b.open), cmp.Or(b.close, b.open)))
 		}
 	}
-	if len(calls) > 0 && marks().MatchString(rest) {
-		return calls, true
+	if calls, ok = objects(bare); !ok {
+		calls, ok = a.formed(raw)
 	}
-	more, ok := objects(rest)
-	if list, _ := llm.Arguments(rest); !ok && len(list) == 1 {
-		more, ok = objects(string(list[0]))
+	if list, _ := llm.Arguments(bare); !ok && len(list) == 1 {
+		calls, ok = objects(string(list[0]))
 	}
 	if !ok {
-		more, ok = llm.WrittenCalls(rest)
+		calls, ok = llm.WrittenCalls(bare)
 	}
-	return append(calls, more...), ok
+	return calls, ok
+}
+
+// formed reads calls in one of forms, one after another. A form counts only where a call can begin: elsewhere it is part of an argument.
+func (a *assembly) formed(rest string) (calls []llm.Call, ok bool) {
+	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
+		var m []string
+		for _, form := range forms() {
+			if m = form().FindStringSubmatch(rest); m != nil {
+				break
+			}
+		}
+		if m == nil {
+			return nil, false
+		}
+		rest = rest[len(m[0]):]
+		if len(m) == 1 {
+			continue // a mark
+		}
+		args, ok := a.arguments(m[1], m[2])
+		if !ok {
+			return nil, false
+		}
+		calls = append(calls, llm.Call{Name: m[1], Args: args})
+	}
+	return calls, len(calls) > 0
 }
 
 // between matches what may be between two such objects: the semicolon of Llama 3, or marks.
-var between = sys.Regexp(`^\s*(?:;|(?:</?[^<>\s]+>\s*)+)`)
+var between = sys.Regexp(`^\s*(?:;|(?:</?[^<>\s=]+>\s*)+)`)
 
 // objects reads calls that are JSON objects with a name, one after another or in a list.
 func objects(text string) (calls []llm.Call, ok bool) {
