@@ -32,7 +32,7 @@ const (
 type block struct {
 	kind        blockKind
 	open, close string // close "": to the end of the answer
-	special     bool   // the marks are special tokens, which nobody writes by chance
+	special     bool   // the marks are special tokens; those of calls cannot be plain words or tags
 }
 
 // dialects lists the blocks, with the models whose templates write them.
@@ -58,11 +58,11 @@ var dialects = sync.OnceValue(func() []block {
 		{calling, "<tool_call>", "</tool_call>", false},                               // Hermes, Qwen, GLM
 		{calling, "<function=", "</function>", false},                                 // Qwen 3 Coder, Llama 3.1
 		{calling, "<function_calls>", "</function_calls>", false},                     // Claude by proxies
-		{calling, "<minimax:tool_call>", "</minimax:tool_call>", true},                // MiniMax M2
+		{calling, "<minimax:tool_call>", "</minimax:tool_call>", false},               // MiniMax M2
 		{calling, "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", true}, // Kimi K2
 		{calling, "<|tool_call_section_begin|>", "<|tool_call_section_end|>", true},   // Kimi K2, sometimes
 		{calling, "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", true},                 // DeepSeek
-		{calling, "[TOOL_CALLS]", "", true},                                           // Mistral
+		{calling, "[TOOL_CALLS]", "", false},                                          // Mistral
 		{calling, "<|python_tag|>", "", true},                                         // Llama 3
 		{calling, "<|channel|>commentary to=", "<|call|>", true},                      // gpt-oss
 		{calling, "<|start|>assistant<|channel|>commentary to=", "<|call|>", true},    // gpt-oss
@@ -73,8 +73,8 @@ var dialects = sync.OnceValue(func() []block {
 		{calling, "<invoke name=", "</invoke>", false},                                // Claude by proxies
 		{calling, "<tool_calls>", "</tool_calls>", false},                             // Hunyuan, Jamba
 		{calling, "<TOOLCALL>", "</TOOLCALL>", false},                                 // Nemotron
-		{calling, "<seed:tool_call>", "</seed:tool_call>", true},                      // Seed-OSS
-		{calling, "<longcat_tool_call>", "</longcat_tool_call>", true},                // LongCat
+		{calling, "<seed:tool_call>", "</seed:tool_call>", false},                     // Seed-OSS
+		{calling, "<longcat_tool_call>", "</longcat_tool_call>", false},               // LongCat
 		{calling, "<|tool_call_begin|>", "<|tool_call_end|>", true},                   // Kimi K2 without a section
 		{calling, "<|open|>tools<|sep|>", "<|close|>tools<|sep|>", true},              // Kimi K3
 		{calling, "]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>", true},      // MiniMax M3
@@ -88,8 +88,8 @@ var dialects = sync.OnceValue(func() []block {
 		{calling, "<|tool_call_start|>", "<|tool_call_end|>", true},                   // LFM 2
 		{calling, "<|python_start|>", "<|python_end|>", true},                         // Llama 4
 		{calling, "<|action_start|><|plugin|>", "<|action_end|>", true},               // InternLM
-		{calling, "[TOOL_CALL]", "[/TOOL_CALL]", true},                                // MiniMax M2 by LM Studio: no JSON, so it is not read
-		{calling, "[TOOL_REQUEST]", "[END_TOOL_REQUEST]", true},                       // LM Studio, for models without a form of their own
+		{calling, "[TOOL_CALL]", "[/TOOL_CALL]", false},                               // MiniMax M2 by LM Studio: no JSON, so it is not read
+		{calling, "[TOOL_REQUEST]", "[END_TOOL_REQUEST]", false},                      // LM Studio, for models without a form of their own
 
 		{nothing, "<|start|>assistant<|channel|>final<|message|>", "", true},
 		{nothing, "<|channel|>final<|message|>", "", true},
@@ -111,17 +111,12 @@ func ends() []string {
 	}
 }
 
-// opening returns the block that a closing mark of thinking belongs to.
-func opening(closing string) *block {
-	list := dialects()
-	return &list[slices.IndexFunc(list, func(b block) bool { return b.kind == thinking && b.close == closing })]
-}
-
-// closings lists the marks that end thinking. Some templates put the opening mark into the prompt, so that only this one is in the answer.
-func closings() (list []string) {
+// closings lists the blocks of thinking, one for each closing mark. Some templates put the opening mark into the prompt, so that only this one is in the
+// answer.
+func closings() (list []block) {
 	for _, b := range dialects() {
-		if b.kind == thinking && !slices.Contains(list, b.close) {
-			list = append(list, b.close)
+		if b.kind == thinking && !slices.ContainsFunc(list, func(o block) bool { return o.close == b.close }) {
+			list = append(list, b)
 		}
 	}
 	return list

@@ -5,3 +5,13 @@ var (
 	Places         = Probe.places
 	LoopbackClient = loopbackClient
 )
+
+// CallMarks lists the marks that open a call.
+func CallMarks() (list []string) {
+	for _, b := range dialects() {
+		if b.kind == calling {
+			list = append(list, b.open)
+		}
+	}
+	return list
+}

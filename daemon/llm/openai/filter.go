@@ -3,13 +3,15 @@ package openai
 import (
 	"slices"
 	"strings"
+
+	"hob/daemon/sys"
 )
 
 // maxLead is the most white space, in bytes, before a block at the beginning of an answer.
 const maxLead = 64
 
 // filter takes the blocks of dialects out of a streamed text: at the beginning of the answer or of a line, outside of code. When the answer begins
-// with thinking, the same marks count anywhere, and so do special marks of calls. Without its closing mark, thinking at the beginning is the whole
+// with thinking, the same marks count anywhere; special marks of calls count behind a sentence, see meant. Without its closing mark, thinking at the beginning is the whole
 // answer; elsewhere a mark inside a line of text is text. The zero value is ready for the beginning.
 type filter struct {
 	off     bool // everything is text
@@ -21,11 +23,10 @@ type filter struct {
 	begun   bool   // there is text
 	marked  bool   // a mark other than that of a call was taken out
 	midLine bool
-	ticks   int  // backticks in the text of this line
-	last    byte // of the text
-	behind  bool // a block has ended, and no text has come since
-	fenced  bool // within a fenced code block
-	size    int  // of the text so far
+	line    strings.Builder // the text of this line so far
+	behind  bool            // a block has ended, and no text has come since
+	fenced  bool            // within a fenced code block
+	size    int             // of the text so far
 	calls   []textCall
 	mixed   bool // there was thinking in the text
 
@@ -51,9 +52,6 @@ func (f *filter) take(s string) (text, thought string) {
 
 // rest returns what is held back at the end of the stream.
 func (f *filter) rest() (text, thought string) {
-	if f.off {
-		return "", ""
-	}
 	return f.run(true)
 }
 
@@ -76,7 +74,7 @@ func (f *filter) step(last bool) bool {
 	case !f.midLine:
 		return f.lineStart(last)
 	default:
-		return f.line(last)
+		return f.lineRest(last)
 	}
 }
 
@@ -87,6 +85,9 @@ func (f *filter) lineStart(last bool) bool {
 		space = " \t\r\n"
 	}
 	lead := strings.TrimLeft(f.buf, space)
+	if strings.Contains(f.buf[:len(f.buf)-len(lead)], "\n") {
+		f.line.Reset()
+	}
 	if len(f.buf)-len(lead) > maxLead && !f.begun && !f.behind {
 		f.off = true
 		f.say(f.buf)
@@ -126,7 +127,7 @@ func (f *filter) find(s string) (found *block, more bool) {
 	}
 	for _, b := range dialects() {
 		switch {
-		case strings.HasPrefix(s, b.open):
+		case strings.HasPrefix(s, b.open) && (b.kind != calling || f.line.Len() == 0 || b.special && meant(f.line.String())):
 			if found == nil || len(b.open) > len(found.open) {
 				found = &b
 			}
@@ -166,8 +167,8 @@ func (f *filter) enter(b *block, from string) {
 	f.in, f.first = b, !f.begun && b.kind == thinking
 }
 
-// line emits the rest of a line.
-func (f *filter) line(last bool) bool {
+// lineRest emits the rest of a line.
+func (f *filter) lineRest(last bool) bool {
 	line, _, whole := strings.Cut(f.buf, "\n")
 	if whole {
 		line = f.buf[:len(line)+1]
@@ -206,15 +207,23 @@ func (f *filter) within(line string) (before string, found *block, keep int) {
 		if !ok || len(text) >= len(before) {
 			continue
 		}
-		last := f.last
-		if text != "" {
-			last = text[len(text)-1]
-		}
-		if again || (f.ticks+strings.Count(text, "`"))%2 == 0 && !strings.ContainsRune("\"'(", rune(last)) {
+		if again || meant(f.line.String()+text) {
 			before, found = text, &b
 		}
 	}
 	return before, found, keep
+}
+
+// ownLine matches a line in which all quotations are closed and no other mark is. It ends with a sentence, or directly behind a word of a script with
+// spaces between its words.
+var ownLine = sys.Regexp("^(?:[^<\"`“”„«»‹›「」『』《》]|\"[^<\"]*\"|`[^<`]*`|[“„«‹「『《][^<“”»›」』》]*[“”»›」』》])*" +
+	`(?:[.!?…\p{Ll}\p{Lu}\p{Nd}]|\p{L}{2}[.!?…]\s+|[。！？]\s*)$`)
+
+// meant reports whether a special mark behind this beginning of a line is the model's own: nothing shows that it is quoted.
+func meant(line string) bool {
+	line = withoutEnds(line)
+	list := strings.TrimLeft(line, " \t0123456789*+-.)")
+	return list != "" && !strings.HasPrefix(list, ">") && ownLine().MatchString(line)
 }
 
 // held returns the length of the longest end of s that may be the beginning of a mark.
@@ -261,13 +270,13 @@ func (f *filter) leave(closed bool) {
 		if closed {
 			raw += b.close
 		}
-		f.calls = append(f.calls, textCall{at: f.size, raw: raw, inLine: f.midLine})
+		f.calls = append(f.calls, textCall{at: f.size, raw: raw, inLine: f.line.Len() > 0})
 		f.behind, f.midLine = true, false
 		return
 	case f.first && !f.begun:
 		f.again = b
 	case f.first:
-		f.midLine = false // a call may follow on this line
+		f.midLine = false // a mark may follow on this line
 	case closed || b.special || strings.HasPrefix(strings.TrimLeft(body, " \t"), "\n"):
 		f.thought.WriteString(body)
 	default: // a line that begins with the name of a mark
@@ -282,16 +291,14 @@ func (f *filter) say(s string) {
 	f.size += len(s)
 	line := s[strings.LastIndexByte(s, '\n')+1:]
 	if len(line) < len(s) {
-		f.ticks = 0
+		f.line.Reset()
 	}
-	f.ticks += strings.Count(line, "`")
-	if s != "" {
-		f.last = s[len(s)-1]
-	}
+	f.line.WriteString(line)
 	f.text.WriteString(s)
 }
 
-// reread splits a text that has ended where thinking without an opening mark ends, and reads what is behind it once more: a block may follow.
+// reread splits a text that has ended where thinking without an opening mark ends, and reads what is behind it once more: a block may follow. Where the
+// mark is within a line, so is the block, since a text can quote both. Behind other thinking, such a mark counts only at the beginning.
 // more: the server has sent calls beside the text.
 func (a *assembly) reread(more bool) {
 	blocks := a.filter.calls
@@ -301,13 +308,17 @@ func (a *assembly) reread(more bool) {
 		hidden[i].raw, hidden[i].tail = strings.Repeat(hiding, len(b.raw+b.tail)), ""
 	}
 	at, mark := loneClosing(restored(a.text.String(), hidden), more, a.filter.marked)
-	if a.filter.off || mark == "" {
+	if a.filter.off || mark == nil || (a.filter.mixed || a.thought.Len() > 0) && strings.TrimSpace(text[:at]) != "" {
 		return
 	}
 	a.thought.WriteString(text[:at])
 	a.text.Reset()
-	a.filter = filter{mixed: true, again: opening(mark)}
-	said, thought := a.filter.take(strings.TrimLeft(text[at+len(mark):], " \t\r\n"))
+	a.filter = filter{mixed: true, again: mark}
+	rest := strings.TrimLeft(text[at+len(mark.close):], " \t\r\n")
+	if !strings.Contains(text[at:len(text)-len(rest)], "\n") {
+		a.filter.line.WriteString(strings.TrimSpace(text[strings.LastIndexByte(text[:at], '\n')+1 : at]))
+	}
+	said, thought := a.filter.take(rest)
 	held, inner := a.filter.rest()
 	a.text.WriteString(said + held)
 	a.thought.WriteString(thought + inner)
@@ -342,7 +353,7 @@ func withoutEnds(text string) string {
 
 // loneClosing returns where thinking ends by a closing mark without an opening one: at the beginning of a line, or right behind a word, outside of
 // code. more: calls follow the text. marked: it had other marks of a template, so that <|end|> does not end thinking.
-func loneClosing(text string, more, marked bool) (at int, mark string) {
+func loneClosing(text string, more, marked bool) (at int, mark *block) {
 	fenced := false
 	for offset := 0; offset < len(text); {
 		line, _, _ := strings.Cut(text[offset:], "\n")
@@ -351,18 +362,18 @@ func loneClosing(text string, more, marked bool) (at int, mark string) {
 			fenced = !fenced
 		}
 		for _, c := range closings() {
-			before, _, found := strings.Cut(line, c)
+			before, _, found := strings.Cut(line, c.close)
 			at := offset + len(before)
-			next := text[min(at+len(c), len(text)):]
-			if !found || fenced || c == "<|end|>" && (marked || !strings.HasPrefix(next, "<|start|>assistant") && !strings.HasPrefix(next, hiding)) || strings.Contains(line, "`") || strings.Contains(text[:at], opening(c).open) {
+			next := text[min(at+len(c.close), len(text)):]
+			if !found || fenced || c.close == "<|end|>" && (marked || !strings.HasPrefix(next, "<|start|>assistant") && !strings.HasPrefix(next, hiding)) || strings.Contains(line, "`") || strings.Contains(text[:at], c.open) {
 				continue
 			}
 			glued := before != "" && !strings.ContainsAny(before[len(before)-1:], " \t\"'(") && (more || strings.TrimSpace(next) != "")
 			if strings.TrimSpace(before) == "" || glued {
-				return at, c
+				return at, &c
 			}
 		}
 		offset += len(line) + 1
 	}
-	return 0, ""
+	return 0, nil
 }

@@ -133,3 +133,12 @@ func TestMessagesBesideThePieces(t *testing.T) {
 		}
 	}
 }
+
+// Thinking that came in a field of its own has ended, so a mark within the text is a quotation. At the beginning it is the template's.
+func TestTheEndOfThinkingBehindAField(t *testing.T) {
+	for content, want := range map[string]string{"The page says foo</think>\nok": "The page says foo</think>\nok", "</think>\n\nok": "ok"} {
+		if a := answer(t, data(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`, says(content), stopped)); a.Text != want || a.Reasoning != "hm" {
+			t.Errorf("%q: %+v", content, a)
+		}
+	}
+}
