@@ -96,8 +96,8 @@ func requestKeys(method, address string, body []byte) []string {
 	return []string{method + " " + address + "\n" + hiddenValue().ReplaceAllString(string(body), channels.StandIn), method + " " + path + " " + call.Method}
 }
 
-// hiddenValue finds what is in a recording in place of a secret.
-var hiddenValue = sys.Regexp(`\[secret[^\]]*\]`)
+// hiddenValue finds what is in a recording in place of a secret, also where hob puts that into an address.
+var hiddenValue = sys.Regexp(`\[secret[^\]]*\]|%5Bsecret.*?%5D`)
 
 // next returns the answer to a request.
 func (r *channelReplay) next(req *http.Request) *record.Heard {

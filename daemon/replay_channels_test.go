@@ -137,9 +137,10 @@ func discordPlatform(t *testing.T) platform {
 	ready(t, err, f)
 	f.Direct(sam)
 	return platform{
-		config: obj{"token": "env:TOKEN"}, secrets: map[string]string{"env:TOKEN": token}, owner: sam, listening: f.Listening, transport: f.Client(&http.Client{}).Transport,
+		config: obj{"token": "env:TOKEN"}, secrets: map[string]string{"env:TOKEN": "Bot " + token}, owner: sam, listening: f.Listening, transport: f.Client(&http.Client{}).Transport,
 		say: func() {
 			f.Say(sam, "hello")
+			f.Press(sam, "17", "/status")
 			f.Write(obj{"attachments": []obj{{"filename": "a.txt", "size": 1, "url": f.File("a.txt", []byte("a"))}}})
 			f.Say(sam, "bye")
 		},
@@ -251,7 +252,7 @@ func TestReplayOfEveryChannel(t *testing.T) {
 			file, want := recorded(t, kind, p)
 			raw, err := os.ReadFile(file)
 			head, _, _ := strings.Cut(string(raw), "\n")
-			if err != nil || strings.Contains(string(raw), "canary") || strings.Contains(head, "signal-cli") || strings.Contains(head, "env:TOKEN") {
+			if err != nil || strings.Contains(string(raw), "canary") || strings.Contains(string(raw), "press-token") || strings.Contains(head, "signal-cli") || strings.Contains(head, "env:TOKEN") {
 				t.Errorf("the file has a secret, a reference to one or a program: %v\n%s", err, raw)
 			}
 			r, err := daemon.Replay(t.Context(), file)

@@ -8,14 +8,14 @@ import (
 	"hob/daemon/sys"
 )
 
-// credential finds values that are secret by their name, in JSON, in addresses and in forms: hob may not know them yet, such as the answer of a
-// sign-in.
-var credential = sys.Regexp(`(?i)("(?:access_token|refresh_token|id_token|client_secret|api_?key|password|authorization)"\s*:\s*")(?:\\.|[^"\\])+` +
-	`|((?:^|[?&])(?:access_token|refresh_token|id_token|client_secret|password|api_?key|key|token|ticket|sig|signature)=)[^"&\s]+`)
+// credential finds values that are secret by their name, in JSON, in addresses and in forms: hob may not know them, such as the answer of a
+// sign-in, or the token and the address by which anyone may answer the press of a button.
+var credential = sys.Regexp(`(?i)("(?:token|response_url|access_token|refresh_token|id_token|client_secret|api_?key|password|authorization)"\s*:\s*")(?:\\.|[^"\\])+` +
+	`|((?:^|[?&])(?:access_token|refresh_token|id_token|client_secret|password|api_?key|key|token|ticket|sig|signature)=)[^"&\s]+|(/interactions/[^"/\s]+/)[^"/\s]+`)
 
 // hidden returns a text without secrets: as they stand, written with escapes in JSON, or in pieces over the events of a stream.
 func (r *Recorder) hidden(text string) string {
-	text = credential().ReplaceAllString(r.Hide(text), "${1}${2}[secret]")
+	text = credential().ReplaceAllString(r.Hide(text), "${1}${2}${3}[secret]")
 	if json.Valid([]byte(text)) {
 		clean, _ := secret.JSON([]byte(text), r.Hide) // it is valid
 		return string(clean)
