@@ -30,7 +30,8 @@ type header struct {
 
 // readHeader parses a header. fallback is the id of a mail without one.
 func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
-	raw := bufio.NewReader(bytes.NewReader(append(bytes.TrimRight(mail.Fields(lines), "\r\n"), "\r\n\r\n"...)))
+	fields, clean := mail.Fields(lines)
+	raw := bufio.NewReader(bytes.NewReader(append(bytes.TrimRight(fields, "\r\n"), "\r\n\r\n"...)))
 	h, err := textproto.ReadHeader(raw)
 	if err != nil {
 		return header{}, fmt.Errorf("read the header of a mail: %w", err)
@@ -56,7 +57,8 @@ func (c *Channel) readHeader(lines []byte, fallback string) (header, error) {
 			l.to = append(l.to, fold(a.Address))
 		}
 	}
-	l.verified = l.from != "" && !repeated(h) && verifiedBy(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
+	// The receiving server may have ended the header at a line that is no field, and then it has not seen the author.
+	l.verified = clean && l.from != "" && !repeated(h) && verifiedBy(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
 	if name, _, err := results(h.Get("Authentication-Results")); err == nil && serverForm().MatchString(name) {
 		l.resultsServer = name
 	}

@@ -14,10 +14,9 @@ import (
 	"hob/daemon/text"
 )
 
-// Fields returns a mail without the lines of its header that are no fields, such as the first line of an mbox.
-func Fields(raw []byte) []byte {
-	var out []byte
-	at, drop := 0, true
+// Fields returns a mail without the lines of its header that are no fields. clean: there were none but the first line of an mbox.
+func Fields(raw []byte) (mail []byte, clean bool) {
+	at, drop, clean := 0, true, true
 	for line := range bytes.Lines(raw) {
 		if len(bytes.TrimRight(line, "\r\n")) == 0 {
 			break
@@ -28,11 +27,13 @@ func Fields(raw []byte) []byte {
 			drop = !ok || len(name) == 0 || slices.ContainsFunc(name, func(b byte) bool { return b <= ' ' || b > '~' })
 		}
 		if !drop {
-			out = append(out, line...)
+			mail = append(mail, line...)
+		} else if at > 0 || !bytes.HasPrefix(bytes.TrimPrefix(line, []byte(">")), []byte("From ")) {
+			clean = false
 		}
 		at += len(line)
 	}
-	return append(out, raw[at:]...)
+	return append(mail, raw[at:]...), clean
 }
 
 // kindOf returns the type of a part, in lower case, and its parameters. What is malformed is read as far as it can be: without a type, the part is

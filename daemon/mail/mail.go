@@ -42,7 +42,8 @@ type File struct {
 
 // Read parses a mail. A mail that is malformed or cut off is read as far as possible.
 func Read(raw []byte) Body {
-	e, err := message.ReadWithOptions(bytes.NewReader(Fields(raw)), &message.ReadOptions{MaxHeaderBytes: MaxHead})
+	fields, _ := Fields(raw)
+	e, err := message.ReadWithOptions(bytes.NewReader(fields), &message.ReadOptions{MaxHeaderBytes: MaxHead})
 	if e == nil || err != nil && !message.IsUnknownCharset(err) && !message.IsUnknownEncoding(err) {
 		return Body{}
 	}
@@ -90,6 +91,9 @@ func (r *bodyReader) part(e *message.Entity, depth int) []textPart {
 		e, _ = message.New(e.Header, e.Body) // only a text can have an unknown charset
 	}
 	parts := e.MultipartReader()
+	if parts == nil { // not even loosely read it is the type of parts
+		return r.leaf(e, "", params)
+	}
 	var list []textPart
 	for r.left > 0 {
 		p, err := parts.NextPart()
