@@ -100,3 +100,6 @@ func OpenConfig(home string, log *slog.Logger) { openConfig(Options{Home: home},
 
 // Portable lets the tests make the head of a recording.
 var Portable = portable
+
+// RefuseExposed judges a home, and makes it if it is missing.
+var RefuseExposed = Options.refuseExposed

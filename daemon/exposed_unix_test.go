@@ -101,11 +101,18 @@ func TestANewHomeInAPublicFolder(t *testing.T) {
 	if err := opened(public, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
+	home := filepath.Join(public, "a", "home")
+	if err := daemon.RefuseExposed(daemon.Options{Home: home}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(home); err != nil {
+		t.Errorf("the home that was judged is not the one that is used: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ready := false
 	err := daemon.Run(ctx, daemon.Options{
-		Home: filepath.Join(public, "a", "home"), Listen: "127.0.0.1:0", Version: "test", Self: executable(t), Log: slog.New(slog.DiscardHandler),
+		Home: home, Listen: "127.0.0.1:0", Version: "test", Self: executable(t), Log: slog.New(slog.DiscardHandler),
 		Ready: func(daemon.Ready) { ready = true; cancel() },
 	})
 	if err != nil || !ready {

@@ -76,7 +76,7 @@ func (o Options) prepare() error {
 // refuseExposed returns a fault if somebody else may change the config or the home. Anybody who can write to them decides
 // what hob runs, and can read its keys. A missing home is made first, because it may stand in a folder that everybody may write, such as /tmp.
 func (o Options) refuseExposed() (err error) {
-	if _, err := os.Lstat(o.Home); errors.Is(err, os.ErrNotExist) {
+	if _, missing := os.Lstat(o.Home); errors.Is(missing, os.ErrNotExist) {
 		if err := os.MkdirAll(o.Home, 0o700); err != nil {
 			return homeFault(o.Home, err)
 		}
