@@ -23,6 +23,7 @@ type ClockJump struct {
 const (
 	farAhead  = 30 * 24 * time.Hour // longer than any machine sleeps; if one does, a job with the policy all loses only its second run
 	mostJumps = 100                 // jumps that are kept; a laptop sleeps often
+	settling  = 10 * time.Minute    // after hob's start; a machine whose clock has no battery sets it then
 	unknown   = 50                  // years that a clock may be ahead at the first start
 )
 
@@ -44,6 +45,15 @@ type ClockJumps interface {
 // FollowClock makes the runner detect a clock that was wrong. Call it before Run. Without it, every step forward counts as time that has
 // passed, and after a step back jobs wait.
 func (r *Runner) FollowClock(rows ClockJumps) { r.jumps = rows }
+
+// Key returns what a notice about the jump is stored under. Of jumps that may be true, only the first of a day is told: a virtual machine may be
+// paused often.
+func (l ClockJump) Key() string {
+	if l.Far() {
+		return "clock:ahead:" + Key(l.To)
+	}
+	return "clock:set:" + l.To.Format(time.DateOnly)
+}
 
 // Far reports whether a jump is too large to be true.
 func (l ClockJump) Far() bool { return !l.Off && l.To.Sub(l.From) > farAhead }

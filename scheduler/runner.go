@@ -340,7 +340,7 @@ func (r *Runner) step() {
 	expected := r.wall.Add(mono - r.mono)
 	jump := wall.Sub(expected)
 	slept, known := r.clock.Slept()
-	set := known && jump-(slept-r.slept) > NormalDelay
+	set := known && jump-(slept-r.slept) > NormalDelay && mono > settling
 	r.wall, r.mono, r.slept = wall, mono, slept
 	r.progress.Store(int64(mono))
 	if jump > NormalDelay {

@@ -36,7 +36,7 @@ func (d Jobs) NoteJumps(ctx context.Context, list []scheduler.ClockJump) error {
 		}
 		l := list[len(list)-1]
 		if text := l.Notice(tx.core.zone()); text != "" {
-			return addNotice(tx, "clock:ahead:"+scheduler.Key(l.To), 0, text)
+			return addNotice(tx, l.Key(), 0, text)
 		}
 		return nil
 	})

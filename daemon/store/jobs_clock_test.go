@@ -136,3 +136,18 @@ func TestClockJumpToTheSameTimeTwice(t *testing.T) {
 		t.Errorf("due %v, it ran %d times, %v", got.Due, ran(), err)
 	}
 }
+
+// V1: of the times that a clock was set ahead by less than a month, the first of a day is told.
+func TestAClockThatIsSetOftenIsToldOnceADay(t *testing.T) {
+	s := fresh(t)
+	start := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	for i, by := range []time.Duration{time.Hour, 2 * time.Hour, 26 * time.Hour} {
+		l := scheduler.ClockJump{From: start.Add(by - 30*time.Minute), To: start.Add(by), Set: true}
+		if err := s.Jobs.NoteJumps(t.Context(), []scheduler.ClockJump{l}); err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{1, 1, 2}[i]; len(s.clockNotices()) != want {
+			t.Errorf("after %v told %q", by, s.clockNotices())
+		}
+	}
+}
