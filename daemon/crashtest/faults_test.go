@@ -32,7 +32,7 @@ type fault struct {
 func faults() []fault {
 	return []fault{
 		{name: "cursor-before-insert", says: "I1 the cursor has passed", story: dying("inbound.broken:2", "inbound.received:2", "", "please do plain-1")},
-		{name: "ack-before-commit", says: "was acknowledged and is lost", story: killedAtAck, tries: 25},
+		{name: "ack-before-commit", says: "was acknowledged and is lost", story: killedAtAck},
 		{name: "finish-in-three", says: "I3", story: dying("finish.between", "finish.before", "please do plain-1", "")},
 		{name: "no-intent", says: "I6 a command ran twice", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
 		{name: "repeat-once", says: "I6 a command ran twice", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
@@ -44,7 +44,7 @@ func faults() []fault {
 		{name: "no-journal", says: "neither all old nor all new", story: dying("edit.renamed:4", "edit.renamed:4", "please do patch-1", "")},
 		{name: "forget-child", says: "I3 a sub-agent has ended", story: dying("finish.after", "finish.after", "please do spawn-1", "")},
 		{name: "task-twice", says: "a task is tried more often", story: dying("finish.after", "finish.after", "please do task-1", "")},
-		{name: "hook-ack-before-commit", says: "of the webhook was acknowledged and is lost", story: killedAtCall, hears: true, tries: 25},
+		{name: "hook-ack-before-commit", says: "of the webhook was acknowledged and is lost", story: killedAtCall, hears: true},
 		{name: "snapshot-before-event", says: "papers lie there that are not told of", story: killedAtWatch, hears: true},
 		{name: "gate-seen-early", says: "a gate's change counts as dealt with", story: dying("gate.judged", "gate.judged", "", ""), jobs: []string{"gated"}},
 		{name: "sent-before-send", says: "never arrived", story: refusedOnce},

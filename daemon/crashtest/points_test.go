@@ -26,7 +26,7 @@ import (
 const reachTime = 90 * time.Second
 
 // onlyBroken are the points that stand inside a deliberate fault: TestFaults passes them.
-var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fire.between", "snapshot.between"}
+var onlyBroken = []string{"inbound.broken", "finish.between", "fire.between", "snapshot.between"}
 
 // elsewhere begins the names of points that have tests of their own: no running hob passes those of a restore, of a whole backup or of an upgrade, only one on a
 // platform that can edit those of a draft, only one with a voice note that of listening, only one that has sent a file those of the artifacts, only one

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
@@ -17,16 +18,17 @@ import (
 // acceptFire stores the inbox row of a fire in the transaction of the fire, or, as a fault, in one of its own.
 func acceptFire(tx *Tx, in event.In) error {
 	if fail.Broken("fire-in-two") {
-		acceptApart(tx, in)
+		acceptApart(tx, in, 0)
 		return nil
 	}
 	return mustAccept(tx, in)
 }
 
-// acceptApart commits an input after the row that caused it.
-func acceptApart(tx *Tx, in event.In) {
+// acceptApart commits an input after the row that caused it, or so late that whoever kills hob at the acknowledgement comes first.
+func acceptApart(tx *Tx, in event.In, late time.Duration) {
 	ctx := context.WithoutCancel(tx.Context())
 	tx.core.db.Once("broken fire", func() error {
+		<-time.After(late)
 		fail.Point("fire.between")
 		return tx.core.write(ctx, func(tx *Tx) error {
 			_, err := acceptIn(tx, in)
@@ -81,7 +83,7 @@ func receiptBroken(tx *Tx, in event.In) (r event.Receipt, broken bool) {
 	if !fail.Broken("hook-ack-before-commit") {
 		return r, false
 	}
-	acceptApart(tx, in)
+	acceptApart(tx, in, 10*time.Second)
 	return event.Receipt{Inbox: 1, Event: 1, New: true}, true
 }
 
