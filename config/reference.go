@@ -232,7 +232,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 	}
 	override(root, env)
 	if doc != nil && blank(doc) {
-		problems = append(problems, Problem{File: file, Text: "the file is empty, so the defaults hold", Hint: "a hob that has used one with content keeps that until the file is written again or removed", Advice: true})
+		problems = append(problems, Problem{File: file, Text: "the file is empty, so the defaults hold", Hint: "hob keeps the last version with content until you rewrite or remove the file", Advice: true})
 	}
 	problems = append(problems, r.backends(file, root)...)
 	problems = append(problems, r.incomplete(file, root, snap)...)

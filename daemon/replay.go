@@ -67,7 +67,7 @@ func replayModel(ctx context.Context, log record.Log) ([]*record.Heard, error) {
 				return nil
 			}
 			if next := left[0]; next != h {
-				h.Fault, h = fmt.Sprintf("hob goes on with request %d", next.N), next
+				h.Fault, h = fmt.Sprintf("continued in request %d", next.N), next
 			}
 			left = left[1:]
 			return h

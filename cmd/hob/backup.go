@@ -301,7 +301,7 @@ func loses(a *cli.App, l daemon.BackupLoss, files int64) string {
 		return "there is no database yet" + changed
 	// The copy and the database have different instance ids: they never were the same hob.
 	case l.Foreign:
-		return "they are of different hobs: what this one knows, up to " + a.Exact(l.Newest) + ", is not in it" + changed
+		return "the backup is of another hob: it has nothing that this one knows, up to " + a.Exact(l.Newest) + changed
 	}
 	return fmt.Sprintf("what happened since is not in it: %s, %s, %s sent, up to %s",
 		console.Plural(l.Messages, "input"), console.Plural(l.Turns, "turn"), console.Plural(l.Sent, "message"), a.Exact(l.Newest)) + changed

@@ -64,7 +64,7 @@ func budgetPage(b api.Budget, p layout) string {
 	}
 	row("money", spentText(b.Used.Micros(), 0, b.UsedTokens), console.Money(b.ReservedMicros), capText(b.PerDayMicros, text.Money), moneyPercent(b))
 	row("tokens", console.Thousands(b.UsedTokens), console.Thousands(b.ReservedTokens), capText(b.PerDayTokens, text.Thousands), percentText(b.UsedTokens+b.ReservedTokens, b.PerDayTokens))
-	fmt.Fprintln(&out, p.line("tokens count only without a known price, and not for local lmstudio and ollama"))
+	fmt.Fprintln(&out, p.line("tokens count only if the price is unknown, never for local lmstudio and ollama"))
 	// Stored caps hide those of the config, which a person who edits the config would otherwise wonder about.
 	if b.Set {
 		fmt.Fprintln(&out, p.line("these caps were set by hob budget set; back to those of the config: hob budget set --config"))

@@ -31,8 +31,8 @@ func chatCommand(a *cli.App) *cobra.Command {
 	var noWait, resume, verbose, typed bool
 	cmd := &cobra.Command{
 		Use: "chat [TEXT] [-]", Short: "Say one thing and see the answer, or talk",
-		Long: "With a text hob chat says it and shows the answer. A - after the text sends standard input along, as a file of text of others:\n" +
-			"hob then asks before it acts on it. Standard input without a text is such a file too. With --typed it is what you say.\n" +
+		Long: "hob chat TEXT sends the text and shows the answer. With - after it, standard input is attached as a file of text of others, after\n" +
+			"which hob asks more often. So is standard input without a text. With --typed it is your message.\n" +
 			"On a terminal without a text it is a conversation: Alt-Enter or Ctrl-J begins another line, and so does \\ at the\n" +
 			"end of one; a paste is one message; \"\"\" begins and ends a text of several lines; Ctrl-R searches the history,\n" +
 			"Tab completes; Ctrl-C stops what hob is doing (what is queued after it goes on), Ctrl-D leaves; /attach FILE\n" +

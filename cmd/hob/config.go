@@ -126,7 +126,7 @@ func (k configCommands) tell(cmd *cobra.Command, budget bool) {
 		if c, err := client.Find(cmd.Context(), home, false); err == nil {
 			k.app.Note("the running hob takes it within a second")
 			if b, err := client.Show(cmd.Context(), c, api.ShowBudget, ""); budget && err == nil && b.Set {
-				k.app.Note("but the caps that hob budget set has stored hold over [budget]; back to the config: hob budget set --config")
+				k.app.Note("but limits stored by hob budget set override [budget]; to use the config again: hob budget set --config")
 			}
 			return
 		}

@@ -47,7 +47,7 @@ func recordStartCommand(a *cli.App) *cobra.Command {
 		Args: cli.Exactly(1, "one SUBJECT"), ValidArgsFunction: cli.Words("model"),
 		Long: "Begin to write what hob sends to a server and what comes from it, until hob record stop, for an hour and 32 MB at most.\n" +
 			"SUBJECT is model, models.NAME, channels.NAME or mcp.NAME, as in config.toml. Channels of the kinds email and irc cannot be recorded.\n" +
-			"The other channels connect anew when a recording of them begins. The file has what is said, in full: read it before you give it away.\n" +
+			"The other channels connect anew when a recording of them begins. The file has what was said, also private text: read it before you give it away.\n" +
 			"Keys and other secrets that hob knows are replaced. Each body is cut at 1 MB. A restart of hob ends the recording.",
 		Example: "  hob record start model\n  hob record start --yes mcp.notes",
 	}
@@ -86,7 +86,7 @@ func recordReplayCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "replay FILE", Short: "Read a recording as hob reads the server",
 		Args: cli.Exactly(1, "one FILE"), ValidArgsFunction: cli.Files("jsonl"),
-		Long: "Give what a server has sent to hob's own parser again, and show what it reads: texts, calls, what it repaired, faults;\n" +
+		Long: "Parse the answers in a recording again, and show what hob reads: texts, calls, what it repaired, faults;\n" +
 			"the tools of an MCP server, and what hob skips of its output; the messages of a channel. Requests that send an answer to a channel\n" +
 			"are only listed. Nothing is sent, no program is started, and no daemon is needed.",
 		Example: "  hob record replay model-20260102-150405.000000.jsonl",

@@ -21,7 +21,7 @@ func (r toolCalls) refused(j Judged) Judged {
 			continue
 		}
 		j.Decision = policy.Decision{Verdict: policy.Deny, Reason: "the owner said no to this call in this turn"}
-		return j.refuse(tools.Fail(tools.Denied, "go on without it; he is not asked again in this turn", "the owner said no"))
+		return j.refuse(tools.Fail(tools.Denied, "go on without it; this turn does not ask again", "the owner said no"))
 	}
 	return j
 }

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Learned is what a server has told of a model, in its list of models and by refusing requests. All models of the same name at the same server
-// share it, so that it is not lost when the config is read again. The lock guards the fields.
+// Learned is what a server has told of a model, in its list of models and by refusing requests. All models of the same name and level of thinking at
+// the same server share it, so that it is not lost when the config is read again. The lock guards the fields.
 type Learned struct {
 	sync.Mutex
-	Listed  int      // the largest request as the list tells it, in tokens; 0: not told
-	Window  int      // the largest request as a refusal told it, in tokens; 0: not told
+	Listed  int      // the largest request as the list tells it, in tokens; 0: unknown
+	Window  int      // the largest request as a refusal told it, in tokens; 0: unknown
 	Then    int      // Listed at the time of that refusal; another number there is newer than Window
-	Output  int      // the longest answer, in tokens; 0: not told
+	Output  int      // the longest answer, in tokens; 0: unknown
 	Role    string   // of the system message; "": system
 	Changes []Change // of the fields of a request
 }

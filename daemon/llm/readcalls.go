@@ -63,8 +63,8 @@ func (a *Answer) ReadCalls(find func(name string) (parameters json.RawMessage, o
 	return unknown
 }
 
-// unwrapped returns the arguments within an object that only names them, or the tool with them, where the tool has no such parameters; else nil. A tool
-// that takes every parameter must have those within.
+// unwrapped returns the arguments inside a wrapper object, or nil. The wrapper's keys must not be parameters of the tool. If the tool takes any
+// parameter, it must declare the inner ones.
 func unwrapped(args json.RawMessage, tool string, parameters json.RawMessage) json.RawMessage {
 	var outer, inner map[string]json.RawMessage
 	var schema struct {

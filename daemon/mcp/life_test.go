@@ -145,7 +145,7 @@ func TestStderr(t *testing.T) {
 		"noise":         {one(func(s *mcptest.Script) { s.Stdout = "npm warn something\nServer is running\n" }), "works"},
 		"only noise": {one(func(s *mcptest.Script) {
 			s.Stdout, s.Faults = "npm warn something\nServer is running\n", map[string]mcptest.Fault{"start": mcptest.Hang}
-		}), "cannot be used: it wrote something that is not JSON-RPC to its standard output: hob skips what is no message in what it sends, 2 times since its start, first “npm warn something”"},
+		}), "cannot be used: it wrote something that is not JSON-RPC to its standard output: hob skipped output that is no message, 2 times since the server's start; first: “npm warn something”"},
 		"a megabyte":     {one(func(s *mcptest.Script) { s.Stderr = 1 << 20 }), "works"},
 		"it never reads": {one(func(s *mcptest.Script) { s.Faults = map[string]mcptest.Fault{"start": mcptest.Hang} }), "in time"},
 	} {

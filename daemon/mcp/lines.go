@@ -206,5 +206,5 @@ func (s *strays) said() string {
 	if s.n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("hob skips what is no message in what it sends, %d times since its start, first %s", s.n, quoted(s.first, 80))
+	return fmt.Sprintf("hob skipped output that is no message, %d times since the server's start; first: %s", s.n, quoted(s.first, 80))
 }

@@ -483,5 +483,5 @@ func changeText(server string, was, now Pinned, hash string) (text string, whole
 		return text, true
 	}
 	all := []rune(head + " What is in quotes is its own text.\n" + lines)
-	return fmt.Sprintf("%s…\n%d characters are NOT shown. See all of it, and accept it if you want to, with: hob mcp accept %s", string(all[:longestQuestion]), len(all)-longestQuestion, server), false
+	return fmt.Sprintf("%s…\n%d characters are NOT shown. See all of it with: hob --json mcp test %s. To accept it: hob mcp accept %s", string(all[:longestQuestion]), len(all)-longestQuestion, server, server), false
 }

@@ -99,7 +99,7 @@ func (s *socket) Read(p []byte) (int, error) {
 			case <-s.open.Done():
 				return 0, io.EOF
 			case <-time.After(patience):
-				s.heard.Fault, s.left = "hob does not send what it sent when this was recorded, and the rest was not read", s.left[:1]
+				s.heard.Fault, s.left = "hob sends other messages now than when recorded; the rest was not read", s.left[:1]
 			}
 		default:
 			text := s.left[0].Content()

@@ -167,7 +167,7 @@ func (w bubblewrap) state(first string) State {
 		s.Hint = "a service must not have ProtectKernelTunables, a container needs an uncovered /proc"
 	}
 	if filters() && !w.asks {
-		missing = append(missing, "no unix sockets but pairs, and no FIFOs: the kernel is older than 5.19, or a container forbids to watch calls")
+		missing = append(missing, "only socket pairs and no FIFOs: the kernel is older than 5.19, or a container forbids watching calls")
 	}
 	s.Why = strings.Join(append(missing, helperGaps()...), "; ")
 	return s

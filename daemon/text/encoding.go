@@ -193,7 +193,7 @@ var (
 )
 
 // Declared decodes a text from elsewhere, such as a mail or a web page, to valid UTF-8. A byte order mark wins over the label, and the label over
-// what markup says about itself. A label that is unknown, or UTF-8 that the text is not, is no label. An undeclared text that is not UTF-8 is the one
+// what markup says about itself. An unknown label, or UTF-8 on other text, does not count. An undeclared text that is not UTF-8 is the one
 // credible reading, or else windows-1252, as in browsers.
 func Declared(label string, markup bool, raw []byte) string {
 	e, known := Labelled(label)
