@@ -19,7 +19,7 @@ func postBroken(ctx context.Context, c *cli.Channel, text, session, id string, f
 		return r, false
 	}
 	sys.NewGroup(slog.Default(), nil).Once("broken post", func() error {
-		<-time.After(10 * time.Second) // whoever kills hob at the acknowledgement comes first
+		<-time.After(10 * time.Second) // a kill at the acknowledgement comes first
 		_, err := c.Post(context.WithoutCancel(ctx), text, session, id, files...)
 		return err
 	})

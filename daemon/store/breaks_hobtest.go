@@ -24,7 +24,7 @@ func acceptFire(tx *Tx, in event.In) error {
 	return mustAccept(tx, in)
 }
 
-// acceptApart commits an input after the row that caused it, or so late that whoever kills hob at the acknowledgement comes first.
+// acceptApart commits an input after the row that caused it, or so late that a kill at the acknowledgement comes first.
 func acceptApart(tx *Tx, in event.In, late time.Duration) {
 	ctx := context.WithoutCancel(tx.Context())
 	tx.core.db.Once("broken fire", func() error {
