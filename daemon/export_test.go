@@ -32,6 +32,12 @@ func Idle(now time.Duration, r *scheduler.Runner, k *gate.Runner, w *filewatch.W
 	return schedulerIdle(now, r, k, w)
 }
 
+// ReplayChannel and ReplayModel read a recording with kinds and backends of a test.
+var (
+	ReplayChannel = replayChannel
+	ReplayModel   = replayModel
+)
+
 // Restarts lets the tests see which components fail again and again: note takes in a restart, trouble names them.
 func Restarts() (note func(name string, now time.Duration), trouble func(now time.Duration) []string, forget func()) {
 	var r restarts

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	chanall "hob/channels/all"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	llmall "hob/daemon/llm/all"
@@ -37,24 +39,37 @@ func Replay(ctx context.Context, path string) (Replayed, error) {
 	r := Replayed{Head: log.Head, Cut: log.Cut}
 	switch kind, name, _ := strings.Cut(log.Subject, "."); kind {
 	case "mcp":
-		r.Read, r.Tools, r.LeftOut, r.Skipped = mcp.Replay(name, log)
+		err = caught(func() error {
+			r.Read, r.Tools, r.LeftOut, r.Skipped = mcp.Replay(ctx, name, log)
+			return nil
+		})
 	case "channels":
-		r.Read, err = replayChannel(ctx, name, log)
+		r.Read, err = replayChannel(ctx, name, log, chanall.All())
 	default:
-		r.Read, err = replayModel(ctx, log)
+		r.Read, err = replayModel(ctx, log, llmall.All())
 	}
-	return r, err
+	return r, cmp.Or(ctx.Err(), err)
+}
+
+// caught runs a parser. Its panic is an error like any other, as in the daemon.
+func caught(parse func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("hob panicked: %v", r)
+		}
+	}()
+	return parse()
 }
 
 // replayModel asks the backend again, once for each request for an answer, with the tools that the request offered. The backend may send a
 // request once more, for example after a refusal by name: then the next response is the one to that.
-func replayModel(ctx context.Context, log record.Log) ([]*record.Heard, error) {
-	i := slices.IndexFunc(llmall.All(), func(b llm.Backend) bool { return b.Name == log.Backend })
+func replayModel(ctx context.Context, log record.Log, backends []llm.Backend) ([]*record.Heard, error) {
+	i := slices.IndexFunc(backends, func(b llm.Backend) bool { return b.Name == log.Backend })
 	if i < 0 {
 		return nil, event.NewFault(event.Invalid, "use the hob that wrote it, "+log.Version, "this hob has no backend %q", log.Backend)
 	}
 	list := log.Exchanges()
-	for left := list; len(left) > 0; {
+	for left := list; len(left) > 0 && ctx.Err() == nil; {
 		h := left[0]
 		request, ok := offered(h.Asked)
 		if !ok || h.Answer == nil {
@@ -72,14 +87,18 @@ func replayModel(ctx context.Context, log record.Log) ([]*record.Heard, error) {
 			left = left[1:]
 			return h
 		}}
-		model, err := llmall.All()[i].New(llm.Config{
+		model, err := backends[i].New(llm.Config{
 			Provider: log.Backend, Model: log.Model, BaseURL: "http://recording.invalid/v1", APIKey: "recorded",
 			HTTP: &http.Client{Transport: tape}, Now: func() time.Time { return h.Asked.At },
 		})
 		if err != nil {
 			return nil, err
 		}
-		a, err := model.Answer(ctx, request, nil)
+		var a llm.Answer
+		err = caught(func() (err error) {
+			a, err = model.Answer(ctx, request, nil)
+			return err
+		})
 		if len(left) == begun { // it was refused before it was sent
 			left = left[1:]
 		}

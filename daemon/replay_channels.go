@@ -1,29 +1,30 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"hob/channels"
-	chanall "hob/channels/all"
 	"hob/daemon/event"
 	"hob/daemon/record"
 	"hob/daemon/sys"
 )
 
-// Limits of the time that a channel takes to read a recording. Some wait between two tries, as they did when it was recorded.
+// Limits of a channel that reads a recording. Some channels wait between two tries, as they did when it was recorded.
 const (
 	replayTime  = time.Minute
 	replayQuiet = 3 * time.Second // without a request and a message
+	replayBytes = 32 << 20        // of its messages: each may repeat what the file has once, such as the name of a room
 )
 
 // channelReplay is the platform and the inbox of a channel that reads a recording.
@@ -35,26 +36,28 @@ type channelReplay struct {
 	at       time.Time       // when that was recorded
 	answered int             // requests
 	cursor   string
+	bytes    int // of the messages
 	end      context.CancelCauseFunc
 	quiet    *time.Timer // ends it after replayQuiet
 }
 
-// errWaits is why a replay ends before the recording.
-var errWaits = errors.New("hob waits, and the rest was not read")
+// Why a replay ends before the recording.
+var (
+	errWaits = errors.New("hob waits, and the rest was not read")
+	errLong  = fmt.Errorf("hob has read %d MB of messages, and the rest was not read", replayBytes>>20)
+)
 
 // replayChannel runs the channel of a recording, as the host does, until it asks for more than the recording has. Requests that the channel does not make
 // to receive, such as those of answers, are only listed.
-func replayChannel(ctx context.Context, name string, log record.Log) ([]*record.Heard, error) {
+func replayChannel(ctx context.Context, name string, log record.Log, kinds []channels.Kind) ([]*record.Heard, error) {
 	r := &channelReplay{left: map[string][]*record.Heard{}, list: log.Exchanges(), last: &record.Heard{}, at: log.Began}
 	for _, h := range r.list {
 		for _, key := range requestKeys(h.Asked.Method, h.Asked.URL, h.Asked.Content()) {
 			r.left[key] = append(r.left[key], h)
 		}
 	}
-	for _, e := range log.Entries {
-		if e.What == record.Cursor {
-			r.cursor = cmp.Or(r.cursor, e.Body)
-		}
+	if i := slices.IndexFunc(log.Entries, func(e record.Entry) bool { return e.What == record.Cursor }); i >= 0 {
+		r.cursor = log.Entries[i].Body
 	}
 	ctx, done := context.WithTimeoutCause(ctx, replayTime, errWaits)
 	defer done()
@@ -70,19 +73,19 @@ func replayChannel(ctx context.Context, name string, log record.Log) ([]*record.
 	}
 	var section map[string]any
 	_ = json.Unmarshal(log.Config, &section) // without one the channel says what is missing
-	ch, err := channels.Build(chanall.All(), name, log.Kind, env, func(into any) error { return json.Unmarshal(portable(section), into) })
+	ch, err := channels.Build(kinds, name, log.Kind, env, func(into any) error { return json.Unmarshal(portable(section), into) })
 	if err != nil {
 		return nil, event.NewFault(event.Invalid, "use the hob that wrote it, "+log.Version, "the recording has no channel that this hob can make: %v", err)
 	}
 	for before := -1; before < r.answered && ctx.Err() == nil; {
 		before = r.answered
 		// A response that ended early has its reason as its fault.
-		if err := ch.Run(ctx, r); err != nil && ctx.Err() == nil && r.last.Fault == "" {
+		if err := caught(func() error { return ch.Run(ctx, r) }); err != nil && ctx.Err() == nil && r.last.Fault == "" {
 			r.last.Fault = err.Error()
 		}
 	}
-	if errors.Is(context.Cause(ctx), errWaits) && r.answered > 0 {
-		r.last.Fault = errWaits.Error()
+	if why := context.Cause(ctx); why != nil && !errors.Is(why, context.Canceled) { // it was not read to its end
+		r.last.Fault = why.Error()
 	}
 	return r.list, nil
 }
@@ -137,38 +140,41 @@ func (r *channelReplay) now() time.Time {
 	return r.at
 }
 
-// read adds what hob has read, and the position after that.
-func (r *channelReplay) read(list any, c *channels.Cursor) error {
-	var each []json.RawMessage
-	raw, err := json.Marshal(list)
-	if err == nil {
-		err = json.Unmarshal(raw, &each)
-	}
+// take adds what hob has read, and the position after that.
+func take[T any](r *channelReplay, list []T, c *channels.Cursor) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.quiet.Reset(replayQuiet)
-	for _, m := range each {
-		r.last.Messages = append(r.last.Messages, string(m))
+	for _, m := range list {
+		raw, err := json.Marshal(m)
+		if r.bytes += len(raw); r.bytes > replayBytes {
+			err = errLong
+			r.end(err)
+		}
+		if err != nil {
+			return err
+		}
+		r.last.Messages = append(r.last.Messages, string(raw))
 	}
 	if c != nil {
 		r.cursor = c.Value
 	}
-	return err
+	return nil
 }
 
 // Receive takes messages.
 func (r *channelReplay) Receive(_ context.Context, list []channels.Message, c *channels.Cursor) error {
-	return r.read(list, c)
+	return take(r, list, c)
 }
 
 // Accept takes inputs.
 func (r *channelReplay) Accept(_ context.Context, list []event.In, c *channels.Cursor) ([]event.Receipt, error) {
-	return make([]event.Receipt, len(list)), r.read(list, c)
+	return make([]event.Receipt, len(list)), take(r, list, c)
 }
 
 // Gap takes a gap.
 func (r *channelReplay) Gap(_ context.Context, from, to time.Time, why string) error {
-	return r.read([]channels.Gap{{From: from, To: to, Why: why}}, nil)
+	return take(r, []channels.Gap{{From: from, To: to, Why: why}}, nil)
 }
 
 // Cursor returns the position.

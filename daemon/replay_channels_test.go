@@ -367,3 +367,101 @@ func TestReplayStartsNothing(t *testing.T) {
 		}
 	}
 }
+
+// pigeon is a channel whose Run is a function.
+type pigeon struct {
+	env channels.Env
+	run func(ctx context.Context, web *http.Client, in channels.Inbox) error
+}
+
+func (p pigeon) Run(ctx context.Context, in channels.Inbox) error        { return p.run(ctx, p.env.HTTP, in) }
+func (p pigeon) Send(context.Context, channels.Delivery) (string, error) { return "", nil }
+
+// flown reads a recording with a channel: an empty position, two requests, and a later position.
+func flown(t *testing.T, run func(ctx context.Context, web *http.Client, in channels.Inbox) error) []*record.Heard {
+	t.Helper()
+	kind := channels.Of(channels.Kind{Name: "pigeon"}, struct{}{}, func(env channels.Env, _ struct{}) (pigeon, error) { return pigeon{env, run}, nil })
+	log := record.Log{Head: record.Head{Subject: "channels.phone", Kind: "pigeon"}, Entries: []record.Entry{{What: record.Cursor}}}
+	for n, url := range []string{"http://h/1", "http://h/2"} {
+		log.Entries = append(log.Entries, record.Entry{What: record.Request, N: n, Method: http.MethodGet, URL: url}, record.Entry{What: record.Response, N: n, Status: 200})
+	}
+	log.Entries = append(log.Entries, record.Entry{What: record.Cursor, Body: "later"})
+	list, err := daemon.ReplayChannel(t.Context(), "phone", log, []channels.Kind{kind})
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	return list
+}
+
+// fetch makes a request.
+func fetch(ctx context.Context, web *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := web.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// A channel reads from the position that it had when the recording began, also if that was none.
+func TestReplayBeginsWhereTheRecordingDid(t *testing.T) {
+	t.Parallel()
+	var positions []string
+	flown(t, func(ctx context.Context, _ *http.Client, in channels.Inbox) error {
+		at, err := in.Cursor(ctx, "phone", "")
+		positions = append(positions, at)
+		return err
+	})
+	if !slices.Equal(positions, []string{""}) {
+		t.Errorf("began at %q", positions)
+	}
+}
+
+// A panic of a parser is the fault of the exchange that it has read, and the rest is read.
+func TestReplayOfAChannelThatPanics(t *testing.T) {
+	t.Parallel()
+	panicked := false
+	list := flown(t, func(ctx context.Context, web *http.Client, _ channels.Inbox) error {
+		url := "http://h/1"
+		if panicked {
+			url = "http://h/2"
+		}
+		if err := fetch(ctx, web, url); err != nil {
+			return err
+		}
+		if !panicked {
+			panicked = true
+			panic("nil map")
+		}
+		return nil
+	})
+	if list[0].Fault != "hob panicked: nil map" || !list[1].Parsed || list[1].Fault != "" {
+		t.Errorf("%s", asJSON(t, list))
+	}
+}
+
+// A file may hold a name once that is in each of its messages. The replay keeps only so many bytes of them, from however many calls.
+func TestReplayKeepsFewMessages(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("x", 1<<20)
+	many := slices.Repeat([]channels.Message{{Chat: channels.Chat{Title: name}}}, 20)
+	calls := 0
+	list := flown(t, func(ctx context.Context, web *http.Client, in channels.Inbox) error {
+		if err := fetch(ctx, web, "http://h/1"); err != nil {
+			return err
+		}
+		for ctx.Err() == nil && calls < 100 {
+			calls++
+			if err := in.Receive(ctx, many, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if n := len(list[0].Messages); n != 31 || calls != 2 || list[0].Fault != "hob has read 32 MB of messages, and the rest was not read" || list[1].Parsed {
+		t.Errorf("%d messages, %d calls, fault %q, the next was read: %t", n, calls, list[0].Fault, list[1].Parsed)
+	}
+}

@@ -1,7 +1,9 @@
 package daemon_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -130,6 +133,81 @@ func replayed(t *testing.T, head record.Head, entries ...record.Entry) []*record
 		t.Fatal(err)
 	}
 	return r.Read
+}
+
+// A panic of a parser is the fault of the exchange that it has read, and the rest is read.
+func TestReplayOfAModelThatPanics(t *testing.T) {
+	t.Parallel()
+	n := 0
+	backend := llm.Backend{Name: "odd", New: func(c llm.Config) (llm.Model, error) {
+		return odd(func(ctx context.Context) (llm.Answer, error) {
+			if err := fetch(ctx, c.HTTP, "http://h/"); err != nil {
+				return llm.Answer{}, err
+			}
+			if n++; n == 1 {
+				panic("nil map")
+			}
+			return llm.Answer{Text: "hello"}, nil
+		}), nil
+	}}
+	log := record.Log{Head: record.Head{Backend: "odd"}}
+	for n := range 2 {
+		log.Entries = append(log.Entries, record.Entry{What: record.Request, N: n, Body: `{"messages":[]}`}, record.Entry{What: record.Response, N: n, Status: 200})
+	}
+	list, err := daemon.ReplayModel(t.Context(), log, []llm.Backend{backend})
+	if err != nil || len(list) != 2 || list[0].Fault != "hob panicked: nil map" || list[1].Fault != "" || list[1].Text != "hello" {
+		t.Errorf("%s, %v", asJSON(t, list), err)
+	}
+}
+
+// odd is a model whose Answer is a function.
+type odd func(context.Context) (llm.Answer, error)
+
+func (f odd) Answer(ctx context.Context, _ llm.Request, _ func(llm.Delta)) (llm.Answer, error) {
+	return f(ctx)
+}
+
+func (f odd) Info() llm.Info { return llm.Info{} }
+
+// A WebSocket in the recording of a model or a program, which hob never opens, costs no time.
+func TestReplayDoesNotWaitForAWebSocket(t *testing.T) {
+	for _, head := range []record.Head{{Format: 1, Subject: "model", Backend: "compatible", Model: "m"}, {Format: 1, Subject: "mcp.notes"}} {
+		var entries []record.Entry
+		for n := range 50 {
+			entries = append(
+				entries, record.Entry{What: record.Request, N: n, Method: http.MethodPost, URL: "http://h/", Body: `{"messages":[],"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
+				record.Entry{What: record.Response, N: n, Status: 101}, record.Entry{What: record.Sent, Body: "x"},
+			)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if h := replayed(t, head, entries...); len(h) < 50 || !h[len(h)-1].Parsed {
+				t.Errorf("%s: read %d", head.Subject, len(h))
+			}
+			if time.Since(began) != 0 {
+				t.Errorf("%s took %s", head.Subject, time.Since(began))
+			}
+		})
+	}
+}
+
+// A replay ends when it is told to.
+func TestReplayEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for subject, body := range map[string]string{"model": `{"messages":[]}`, "mcp.notes": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "channels.phone": ""} {
+		file := filepath.Join(t.TempDir(), "file.jsonl")
+		text := `{"hob_recording":1,"subject":"` + subject + `","backend":"compatible","model":"m","kind":"ntfy","config":{"topic":"talk"}}` + "\n" +
+			asJSON(t, record.Entry{What: record.Request, N: 1, Method: http.MethodPost, URL: "http://h/", Body: body}) + "\n" + asJSON(t, record.Entry{What: record.Response, N: 1, Status: 200})
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := daemon.Replay(ended, file)
+		if !errors.Is(err, context.Canceled) || slices.ContainsFunc(r.Read, func(h *record.Heard) bool { return h.Parsed }) {
+			t.Errorf("%s: %v, %s", subject, err, asJSON(t, r.Read))
+		}
+	}
 }
 
 func anyOf(entries []record.Entry) (list []any) {

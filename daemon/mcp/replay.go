@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,11 +37,14 @@ type replay struct {
 
 // Replay reads what a server has sent as its connections read it, and returns its messages, the tools that hob would offer, those that it leaves
 // out, and what is no message. Nothing is sent.
-func Replay(name string, log record.Log) (list []*record.Heard, offers, leftOut, skipped []string) {
+func Replay(ctx context.Context, name string, log record.Log) (list []*record.Heard, offers, leftOut, skipped []string) {
 	r := &replay{svc: NewService(Deps{Clock: sys.RealClock(), Limits: Limits{Burst: 1 << 40}}), asked: map[any]string{}}
 	r.stray.log = func(text string) { skipped = append(skipped, text) }
 	r.lines.p = &program{in: newGauge(io.NopCloser(nil), r.svc), frame: r.svc.Limits.Frame, stray: &r.stray}
 	for _, e := range log.Entries { // of a program
+		if ctx.Err() != nil {
+			break
+		}
 		switch e.What {
 		case record.Sent:
 			r.sent(e.Content())
@@ -58,9 +62,12 @@ func Replay(name string, log record.Log) (list []*record.Heard, offers, leftOut,
 		list = append(list, &record.Heard{Request: "request " + method + " of hob", Fault: record.NoResponse})
 	}
 	for _, h := range log.Exchanges() { // of a service
+		if ctx.Err() != nil {
+			break
+		}
 		r.sent(h.Asked.Content())
 		if h.Answer != nil {
-			r.response(h)
+			r.response(ctx, h)
 		}
 		list = append(list, h)
 	}
@@ -116,7 +123,7 @@ func (r *replay) hear(m jsonrpc.Message, text []byte, h *record.Heard) (what str
 }
 
 // response reads the response of a service.
-func (r *replay) response(h *record.Heard) {
+func (r *replay) response(ctx context.Context, h *record.Heard) {
 	h.Parsed = true
 	way := &limited{
 		base: &record.Tape{Next: func(*http.Request) *record.Heard { return h }}, late: func() {}, most: time.Minute,
@@ -124,7 +131,7 @@ func (r *replay) response(h *record.Heard) {
 	}
 	var resp *http.Response
 	var text []byte
-	req, err := http.NewRequest(h.Asked.Method, "http://recording.invalid", bytes.NewReader(h.Asked.Content()))
+	req, err := http.NewRequestWithContext(ctx, h.Asked.Method, "http://recording.invalid", bytes.NewReader(h.Asked.Content()))
 	if err == nil {
 		resp, err = way.RoundTrip(req)
 	}

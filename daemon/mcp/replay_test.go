@@ -51,7 +51,7 @@ func TestRecordedServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, tools, out, skipped := mcp.Replay("notes", log)
+		list, tools, out, skipped := mcp.Replay(t.Context(), "notes", log)
 		if !slices.Equal(tools, []string{"do", "tell"}) || len(out) != 1 || !strings.Contains(out[0], "several tools have this name") {
 			t.Errorf("tools %q, left out %q", tools, out)
 		}
@@ -82,7 +82,7 @@ func TestReplayedRefusals(t *testing.T) {
 		{record.Entry{What: record.Failed, N: 1, End: "connection refused"}, "connection refused"},
 		{record.Entry{What: record.Response, N: 1, Status: 200, Header: map[string]string{"Content-Type": "application/json"}, Body: `{"jsonrpc":"2.0","id":1,"resu`, Cut: true}, "unexpected EOF"},
 	} {
-		list, _, _, _ := mcp.Replay("notes", record.Log{Entries: []record.Entry{call, c.e}})
+		list, _, _, _ := mcp.Replay(t.Context(), "notes", record.Log{Entries: []record.Entry{call, c.e}})
 		if len(list) != 1 || !strings.Contains(list[0].Fault, c.want) {
 			t.Errorf("want %q, got %+v", c.want, list)
 		}

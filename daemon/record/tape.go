@@ -47,8 +47,8 @@ func (t *Tape) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range e.Header {
 		resp.Header.Set(name, value)
 	}
-	if e.Status == http.StatusSwitchingProtocols {
-		sum := sha1.Sum([]byte(req.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // #nosec G401 -- RFC 6455, section 4.2.2
+	if key := req.Header.Get("Sec-WebSocket-Key"); e.Status == http.StatusSwitchingProtocols && key != "" { // else hob wants no WebSocket, and reads an empty body
+		sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // #nosec G401 -- RFC 6455, section 4.2.2
 		for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Accept": base64.StdEncoding.EncodeToString(sum[:])} {
 			resp.Header.Set(name, value)
 		}
