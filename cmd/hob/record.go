@@ -48,12 +48,16 @@ func recordStartCommand(a *cli.App) *cobra.Command {
 		Long: "Begin to write what hob sends to a server and what comes from it, until hob record stop, for an hour and 32 MB at most.\n" +
 			"SUBJECT is model, models.NAME, channels.NAME or mcp.NAME, as in config.toml. Channels of the kinds email and irc cannot be recorded.\n" +
 			"The other channels connect anew when a recording of them begins. The file has what was said, also private text: read it before you give it away.\n" +
-			"Keys and other secrets that hob knows are replaced. Each body is cut at 1 MB. A restart of hob ends the recording.",
+			"Keys and other secrets that hob knows are replaced, but not the name of an ntfy topic: anybody who knows that of a public topic can\n" +
+			"read it. Each body is cut at 1 MB. A restart of hob ends the recording.",
 		Example: "  hob record start model\n  hob record start --yes mcp.notes",
 	}
 	yes := cli.YesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		loss := "all that hob sends to " + args[0] + " and gets from it is written to a file, private text too, but no secret that hob knows"
+		if strings.HasPrefix(args[0], "channels.") {
+			loss += "\nthe file of an ntfy channel has the name of its topic: anybody who knows that of a public topic can read it"
+		}
 		if err := a.Confirm(cmd.Context(), *yes, loss, "record it?"); err != nil {
 			return err
 		}
