@@ -110,6 +110,8 @@ func quoted(ref string) (at int64, author string) {
 
 // post sends a message and returns its timestamp, which is its id.
 func (c *Channel) post(ctx context.Context, out params) (int64, error) {
+	c.sends.RLock()
+	defer c.sends.RUnlock()
 	var w wire.Written
 	var sent outcome
 	err := c.rpc.call(w.Watch(ctx), "send", out, &sent)

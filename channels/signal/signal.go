@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"hob/channels"
@@ -46,7 +47,8 @@ type Channel struct {
 	clock   sys.Clock
 	log     *slog.Logger
 	quiet   time.Duration
-	kept    *batch // messages that were not committed when the last Run ended; used by Run alone, of which there is one at a time
+	sends   sync.RWMutex // read-locked by each send; a daemon that hob runs ends between two sends
+	kept    *batch       // messages that were not committed when the last Run ended; used by Run alone, of which there is one at a time
 }
 
 // Kind is the entry in the list of channels.

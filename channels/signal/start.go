@@ -19,6 +19,7 @@ import (
 const (
 	startTime = 30 * time.Second // for its first answer; the Java runtime starts slowly
 	lookEvery = 100 * time.Millisecond
+	lastSend  = 3 * time.Second // for messages that are being sent when it is to end
 	endTime   = 5 * time.Second // between the request to end and the kill
 )
 
@@ -93,6 +94,10 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 		return nil, fmt.Errorf("start signal-cli: %w; set command to its path, or remove command and run signal-cli yourself", err)
 	}
 	return func() {
+		late := time.AfterFunc(lastSend, stop)
+		defer late.Stop()
+		c.sends.Lock() // a message whose send is cut off may have arrived or not
+		defer c.sends.Unlock()
 		stop()
 		g.Wait()
 	}, nil

@@ -4,6 +4,7 @@ package signal_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -55,6 +56,51 @@ func TestRunsItsOwnDaemon(t *testing.T) {
 	}
 	if gaps := b.Gaps(); len(gaps) != 0 {
 		t.Errorf("an end in good order lost something: %q", gaps)
+	}
+}
+
+// heldSend is a transport that lets a request that sends a message begin, and go on when hold returns.
+type heldSend struct {
+	http.RoundTripper
+	hold func()
+}
+
+func (h heldSend) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.GetBody != nil {
+		if body, err := req.GetBody(); err == nil {
+			if raw, err := io.ReadAll(body); err == nil && strings.Contains(string(raw), `"method":"send"`) {
+				h.hold()
+			}
+		}
+	}
+	return h.RoundTripper.RoundTrip(req)
+}
+
+// A daemon that hob runs ends after the message that is being sent: hob would not know whether that arrived.
+func TestDaemonEndsAfterASend(t *testing.T) {
+	e, ended := env(t), make(chan []error, 1)
+	var stop func() []error
+	e.HTTP.Transport = heldSend{e.HTTP.Transport, func() {
+		go func() { ended <- stop() }()
+		select {
+		case errs := <-ended:
+			t.Errorf("it ended during a send: %v", errs)
+			ended <- errs
+		case <-time.After(time.Second / 2): // time for a daemon that would end
+		}
+	}}
+	ch, err := signalchannel.New(e, signalchannel.Config{Account: phone, URL: "http://" + free(t), Command: os.Args[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &channelstest.MessageInbox{}
+	stop = channelstest.Keep(t, ch, b)
+	b.Came(t, 1)
+	if _, err := ch.Send(t.Context(), channels.Delivery{To: "signal:" + sam, Body: "x"}); err != nil {
+		t.Errorf("the message was not sent: %v", err)
+	}
+	if errs := <-ended; len(errs) > 0 {
+		t.Errorf("Run: %v", errs)
 	}
 }
 
