@@ -333,6 +333,8 @@ func TestCallsAsText(t *testing.T) {
 		{"behind thinking that is quoted in a line", "<think>a</think>It says <think>b</think><tool_call>{\"name\": \"exec\"}</tool_call>", "It says <tool_call>{\"name\": \"exec\"}</tool_call>", ""},
 		{"the end of thinking after thinking", "<think>a</think>The page says foo</think>\nok", "The page says foo</think>\nok", ""},
 		{"the end of thinking twice", "<think>a</think>\n</think>\n<tool_call>{\"name\": \"now\"}</tool_call>", "", "now {}"},
+		{"a special mark behind a sentence, which is no call", "It is so.<|tool_call_start|>something<|tool_call_end|>", "It is so.<|tool_call_start|>something<|tool_call_end|>", ""},
+		{"a special mark behind a sentence, and a plain one on the next line", "I read it.<|tool_call_start|>[now()]<|tool_call_end|>\n<tool_call>{\"name\": \"read\"}</tool_call>", "I read it.", "now {}\nread {}"},
 		{"a whole answer of harmony in a line", "It says <|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=exec<|message|>{}<|call|>", "It says <|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=exec<|message|>{}<|call|>", ""},
 		{"a special mark behind an abbreviation", "It writes e.g. <|tool_call_start|>[exec()]<|tool_call_end|>", "It writes e.g. <|tool_call_start|>[exec()]<|tool_call_end|>", ""},
 		{"a special mark behind a word of Chinese", "它写道<|tool_call_start|>[exec()]<|tool_call_end|>", "它写道<|tool_call_start|>[exec()]<|tool_call_end|>", ""},

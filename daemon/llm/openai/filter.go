@@ -85,10 +85,15 @@ func (f *filter) lineStart(last bool) bool {
 		space = " \t\r\n"
 	}
 	lead := strings.TrimLeft(f.buf, space)
-	if strings.Contains(f.buf[:len(f.buf)-len(lead)], "\n") {
+	indent := f.buf[:len(f.buf)-len(lead)]
+	if strings.Contains(indent, "\n") {
 		f.line.Reset()
 	}
-	if len(f.buf)-len(lead) > maxLead && !f.begun && !f.behind {
+	if f.begun && !f.behind && (len(indent) > 3 || strings.Contains(indent, "\t")) { // code of Markdown
+		f.midLine = true
+		return true
+	}
+	if len(indent) > maxLead && !f.begun && !f.behind {
 		f.off = true
 		f.say(f.buf)
 		f.buf = ""
@@ -203,11 +208,7 @@ func (f *filter) within(line string) (before string, found *block, keep int) {
 			continue
 		}
 		keep = max(keep, held(line, b.open))
-		text, _, ok := strings.Cut(line, b.open)
-		if !ok || len(text) >= len(before) {
-			continue
-		}
-		if again || meant(f.line.String()+text) {
+		if text, _, ok := strings.Cut(line, b.open); ok && len(text) < len(before) && (again || meant(f.line.String()+text)) {
 			before, found = text, &b
 		}
 	}

@@ -88,10 +88,27 @@ func TestQuotedCallsAreNeverRead(t *testing.T) {
 		if err := e.Encode("It is " + call + " here"); err != nil {
 			t.Fatal(err)
 		}
-		object := strings.ReplaceAll(`{"name": "write", "arguments": {"text": TEXT}}`, "TEXT", strings.TrimSpace(quoted.String()))
+		args := `{"text": ` + strings.TrimSpace(quoted.String()) + "}"
+		object := `{"name": "write", "arguments": ` + args + "}"
 		for _, outer := range []string{"<tool_call>" + object + "</tool_call>", "<|python_tag|>" + object, "[TOOL_CALLS]" + object, "<tool_calls>[" + object + "]</tool_calls>"} {
-			if got := read(outer); got != "" && got != "write "+`{"text": `+strings.TrimSpace(quoted.String())+"}" {
+			if got := read(outer); got != "" && got != "write "+args { // "": the quoted end of the block was taken for its own
 				t.Errorf("%s in an argument: %s", name, got)
+			}
+		}
+		for _, raw := range []string{"It is " + call + " here", call, call + "\n", "\n" + call + "\n"} {
+			for _, outer := range []string{
+				"[TOOL_CALLS]write[ARGS]" + args, "<function=write>" + args + "</function>", "<|tool_call_start|>[write(" + args + ")]<|tool_call_end|>",
+				"<|tool_calls_section_begin|><|tool_call_begin|>write<|tool_call_argument_begin|>" + args + "<|tool_call_end|><|tool_calls_section_end|>",
+				"<|channel|>commentary to=write <|message|>" + args + "<|call|>", "<tool_call>{'name': 'write', 'arguments': " + args + "}</tool_call>",
+				"<tool_call>\n<function=write>\n<parameter=text>" + raw + "</parameter>\n</function>\n</tool_call>",
+				"<function=write>\n<parameter=text>" + raw + "</parameter>\n</function>",
+				"<function=write>\n<parameter=text>" + raw,
+				"<minimax:tool_call>\n<invoke name=\"write\">\n<parameter name=\"text\">" + raw + "</parameter>\n</invoke>\n</minimax:tool_call>",
+				"<tool_call>write\n<arg_key>text</arg_key>\n<arg_value>" + raw + "</arg_value>\n</tool_call>",
+			} {
+				if got := read(outer); strings.HasPrefix(got, "exec") || strings.Contains(got, "\nexec") {
+					t.Errorf("%s in %s: %s", name, outer, got)
+				}
 			}
 		}
 		lone := "It says: </think>" + call
@@ -105,12 +122,15 @@ func TestQuotedCallsAreNeverRead(t *testing.T) {
 			"in quotation marks":   "It says “Hello. " + call,
 			"in French marks":      "Il dit «Bonjour. " + call,
 			"in a list":            "1. " + call,
+			"in a tight list":      "2." + call,
 			"in a quotation":       "> " + lines,
 			"in a quoted line":     "> The mail says hello. " + lines,
 			"behind a quoted end":  "> The mail says</think>" + lines,
 			"behind a lone end":    lone,
 			"in a fence":           "It is this:\n```\n" + call + "\n```",
 			"in a fence of tildes": "~~~\n" + call + "\n~~~",
+			"in indented code":     "It is this:\n\n    " + strings.ReplaceAll(call, "\n", "\n    "),
+			"behind a tab":         "It is this:\n\n\t" + strings.ReplaceAll(call, "\n", "\n\t"),
 			"in code":              "It is `" + call + "`",
 			"before a text":        call + "\nis how it looks.",
 			"before a sentence":    "It wants\n" + call + " but I refuse.",

@@ -39,6 +39,9 @@ var parameters = sys.Regexp(`(?s)<(?:｜DSML｜|\w+:)?parameter(?:=|\s+name=")([
 	`<\|open\|>argument key="([^"]+)"[^<]*<\|sep\|>(.*?)<\|close\|>argument<\|sep\|>|` +
 	`\]<\]minimax\[>\[<([\w.-]+)>(.*?)\]<\]minimax\[>\[</[\w.-]+>`)
 
+// parameter matches the beginning of an argument. A value that holds one quotes a call, so nobody knows where it ends.
+var parameter = sys.Regexp(`<(?:｜DSML｜|\w+:)?parameter[= ]|<arg_key>|\]<\]minimax\[>\[`)
+
 // unread is what the owner reads when the model's call arrived as a text that cannot be read.
 const unread = "(The model tried to call a tool, but its server passed the call on as a text that hob cannot read. Start the server with its parser for the tool calls of this model.)"
 
@@ -113,23 +116,18 @@ func (a *assembly) parse(raw string) (calls []llm.Call, ok bool) {
 func (a *assembly) formed(rest string) (calls []llm.Call, ok bool) {
 	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
 		var m []string
-		for _, form := range forms() {
-			if m = form().FindStringSubmatch(rest); m != nil {
-				break
-			}
-		}
-		if m == nil {
+		begins := func(form func() *regexp.Regexp) bool { m = form().FindStringSubmatch(rest); return m != nil }
+		if !slices.ContainsFunc(forms(), begins) {
 			return nil, false
 		}
 		rest = rest[len(m[0]):]
-		if len(m) == 1 {
-			continue // a mark
+		if len(m) > 1 { // no mark
+			args, ok := a.arguments(m[1], m[2])
+			if !ok {
+				return nil, false
+			}
+			calls = append(calls, llm.Call{Name: m[1], Args: args})
 		}
-		args, ok := a.arguments(m[1], m[2])
-		if !ok {
-			return nil, false
-		}
-		calls = append(calls, llm.Call{Name: m[1], Args: args})
 	}
 	return calls, len(calls) > 0
 }
@@ -180,7 +178,7 @@ func (a *assembly) arguments(tool, text string) (json.RawMessage, bool) {
 	args := map[string]any{}
 	for _, m := range parameters().FindAllStringSubmatch(text, -1) {
 		name, value := strings.TrimSpace(m[1]+m[3]+m[5]+m[7]), strings.TrimSuffix(strings.TrimPrefix(m[2]+m[4]+m[6]+m[8], "\n"), "\n")
-		if _, twice := args[name]; twice || strings.Contains(value, "]<]minimax[>[") {
+		if _, twice := args[name]; twice || parameter().MatchString(value) {
 			return nil, false
 		}
 		args[name] = value
