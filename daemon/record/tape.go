@@ -10,26 +10,21 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
-	"sync"
 	"time"
 )
 
 // Tape is a transport that sends nothing: its responses are those of a recording.
 type Tape struct {
-	// Next returns the exchange with the answer to a request; nil: the recording has none. The body of the request can be read.
+	// Next returns the exchange with the answer to a request; nil: the recording has none. The body of the request can be read. It is safe for concurrent
+	// use if the requests are concurrent.
 	Next func(*http.Request) *Heard
 	// End is called when hob waits for more over a WebSocket than the recording has; nil: the connection ends.
 	End func()
-
-	mu sync.Mutex
 }
 
 // RoundTrip returns the next response. One that did not come, or broke off, is an error as it was.
 func (t *Tape) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.mu.Lock()
 	h := t.Next(req)
-	t.mu.Unlock()
 	if req.Body != nil {
 		_ = req.Body.Close() // it is in memory
 	}
@@ -57,11 +52,10 @@ func (t *Tape) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = s
 		return resp, nil
 	}
-	var ending io.Reader = strings.NewReader("")
+	resp.Body = io.NopCloser(bytes.NewReader(e.Content()))
 	if e.Cut || e.early() != "" {
-		ending = broken{}
+		resp.Body = io.NopCloser(io.MultiReader(resp.Body, broken{}))
 	}
-	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(e.Content()), ending))
 	return resp, nil
 }
 
