@@ -256,11 +256,11 @@ func TestTalkCannotNoteThePlace(t *testing.T) {
 	w.until(t, "may show again what was shown here")
 	w.press(t, "more\r")
 	w.until(t, "you said: more\r\n")
+	w.press(t, "\x04")
+	<-ended // nothing is written while the folder is removed
 	if strings.Count(w.shown, "may show again") != 1 {
 		t.Errorf("it is told twice:\n%s", w.shown)
 	}
-	w.press(t, "\x04")
-	<-ended // nothing is written while the folder is removed
 }
 
 // Several terminals note their places at the same time.

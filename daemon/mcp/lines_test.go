@@ -88,7 +88,7 @@ func TestABannerIsSkipped(t *testing.T) {
 			wantText(t, h.call(t.Context(), h.tool("notes__do"), `{}`), "ok do")
 			wantText(t, h.call(t.Context(), h.tool("notes__do"), `{}`), "ok do")
 			view, err := h.Show(t.Context(), "notes")
-			if err != nil || !strings.Contains(view.Skipped, "4 times since its start, first “Server running on stdio”") || view.Problem != "" || view.State != "running" {
+			if err != nil || !strings.Contains(view.Skipped, "4 times since the server's start; first: “Server running on stdio”") || view.Problem != "" || view.State != "running" {
 				t.Errorf("%+v, %v", view, err)
 			}
 			if !strings.Contains(offer.Skipped, "2 times") {
