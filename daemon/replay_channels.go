@@ -146,6 +146,7 @@ func take[T any](r *channelReplay, list []T, c *channels.Cursor) error {
 	defer r.mu.Unlock()
 	r.quiet.Reset(replayQuiet)
 	for _, m := range list {
+		r.quiet.Reset(replayQuiet) // a long list is not quiet
 		raw, err := json.Marshal(m)
 		if r.bytes += len(raw); r.bytes > replayBytes {
 			err = errLong
