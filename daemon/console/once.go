@@ -100,7 +100,8 @@ func (o *Once) unseen(ctx context.Context, place, upTo int64) (bool, error) {
 		if now, err := o.Cursor.Place(); err != nil || now >= upTo {
 			return false, err
 		}
-		return false, o.Cursor.Move(upTo - 1)
+		unplaced(o.Out, o.Cursor.Move(upTo-1))
+		return false, nil
 	}
 	return len(away.messages) > 0, nil
 }
@@ -122,9 +123,11 @@ func (o *Once) leave(ctx context.Context, c *conversation, row int64, unseen boo
 				seen = append(seen, e.Seq)
 			}
 		}
-		return o.Cursor.Add(seen)
+		unplaced(o.Out, o.Cursor.Add(seen))
+		return nil
 	}
-	return o.Cursor.Move(c.seq)
+	unplaced(o.Out, o.Cursor.Move(c.seq))
+	return nil
 }
 
 // follow shows frames until the message is settled, or its turn waits for an answer that nobody here can give.

@@ -17,6 +17,13 @@ type Pipes struct {
 	err      error
 }
 
+// unplaced remarks that the user's place could not be noted; nil: it was.
+func unplaced(out screen, err error) {
+	if err != nil {
+		out.Note(err.Error() + "; the next terminal may show again what was shown here")
+	}
+}
+
 // view returns what draws on the terminal.
 func (p *Pipes) view() *view {
 	if p.shown == nil {

@@ -286,8 +286,8 @@ func (k *talk) shown(f client.Frame) {
 // note notes the user's place. A failure never ends the conversation, which in the terminal of hob up would end hob: it is told once.
 func (k *talk) note() {
 	err := k.options.Cursor.Move(k.conversation.seq)
-	if err != nil && !k.unnoted {
-		k.conversation.out.Note(err.Error() + "; the next terminal may show again what was shown here")
+	if !k.unnoted {
+		unplaced(k.conversation.out, err)
 	}
 	k.unnoted = err != nil
 }
